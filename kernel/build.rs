@@ -28,8 +28,8 @@ fn main() {
     }
 }
 
-/// The glyphs of the characters from blank to tilde, 16 bytes each. The file has 4 bytes in front of
-/// its glyphs, and those of ASCII are in the places of their numbers.
+/// The glyphs of the characters from blank to tilde, 16 bytes each. The file has 4 bytes in front
+/// of its glyphs, and those of ASCII are in the places of their numbers.
 fn ascii() -> &'static [u8] {
     let glyphs = &spleen_font::FONT_8X16[4..];
     &glyphs[16 * usize::from(b' ')..16 * (usize::from(b'~') + 1)]

@@ -80,7 +80,8 @@ static int calls_within_a_task(void)
     return 0;
 }
 
-/* The child's program: calls the service as its parent has it, by the name of its bootstrap port. */
+/* The child's program: calls the service as its parent has it, by the name of its bootstrap
+ * port. */
 static struct message child_request;
 static void child(void)
 {

@@ -5,12 +5,12 @@
 #include <mach.h>
 #include <mach_user.h>
 
-/* Starts a thread that calls `entry`, which must not return, on a stack of a page's end. Returns the
- * thread's name, or MACH_PORT_NULL. */
+/* Starts a thread that calls `entry`, which must not return, on a stack of a page's end. Returns
+ * the thread's name, or MACH_PORT_NULL. */
 static inline mach_port_t start_thread(mach_port_t task, void (*entry)(void), char *stack_end)
 {
-    /* The registers in the order of the flavour 1: r8 to r15, rdi, rsi, rbp, rsp, rbx, rdx, rcx, rax, rip, cs, rflags,
-     * rsp, ss. */
+    /* The registers in the order of the flavour 1: r8 to r15, rdi, rsi, rbp, rsp, rbx, rdx, rcx,
+     * rax, rip, cs, rflags, rsp, ss. */
     unsigned long registers[21] = { [16] = (unsigned long)entry };
     mach_port_t thread;
     natural_t flags = 0x202;

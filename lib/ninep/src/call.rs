@@ -89,8 +89,8 @@ pub enum Call<'a> {
 
 /// The bit of a request to remove a name that says that it is a directory's.
 const REMOVE_DIRECTORY: u32 = 0x200;
-/// The attributes that [`Call::GetAttributes`] asks for: all that Linux's stat(2) has, and no others,
-/// which servers do not have.
+/// The attributes that [`Call::GetAttributes`] asks for: all that Linux's stat(2) has, and no
+/// others, which servers do not have.
 const BASIC: u64 = 0x7ff;
 
 impl Call<'_> {

@@ -194,7 +194,7 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
     }
 
     /// `mach_msg(message, options, send size, receive size, receive name, time-out, notify)`.
-    /// The result is `None` if the caller waits for a message, parked.
+    /// The result is `None` if the caller waits for a message outside of its task.
     async fn message(&self, call: &SystemCall) -> Option<u32> {
         let mut arguments = message_arguments(self.arguments, Name::NULL);
         match self.thread.parking.take_rest() {

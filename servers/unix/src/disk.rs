@@ -1,6 +1,7 @@
 //! The disks of the Unix server: the client's half of the way to the drivers of block devices,
 //! whose requests are about frames of the pool.
 
+use crate::places::{DISK_NEWS, DISK_RESERVE, DISKS, FIRST_DISK_NEWS};
 use crate::report::say;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -25,18 +26,11 @@ use unix::{BoxFuture, Error, Result};
 
 /// The names of the servers that drive disks, in the order of the disks' names.
 const NAMES: [&str; 4] = ["disk", "disk1", "disk2", "disk3"];
-/// The address of the memory that is shared with the first driver. Each driver has another
-/// `DISTANCE`, of which one that is started again takes the next area.
-const AREA: u64 = 0x0520_0000_0000;
+/// How far the memory that is shared with a driver is from that of the driver before. A driver that
+/// is started again takes the next area.
 const DISTANCE: u64 = 1 << 32;
-/// The address of memory that is given back for each area, so that the quota has room for it.
-const RESERVE: u64 = 0x0528_0000_0000;
 /// How often root starts a driver again, at most.
 const RESTARTS: u64 = 5;
-/// The notification bits by which drivers say that there are answers; the lower ones are the
-/// executor's and the console's.
-const FIRST_NEWS: u64 = 1 << 8;
-const NEWS: u64 = FIRST_NEWS * 0xf;
 /// How often a driver that has requests is looked after, and how long one may take to be started
 /// again.
 const LOOK: Duration = Duration::from_millis(20);
@@ -73,7 +67,7 @@ struct State {
 pub(crate) fn reserve() -> usize {
     let count = NAMES.iter().take_while(|name| rt::root::names::lookup_wait(name).is_ok()).count();
     for number in 0..count as u64 * (RESTARTS + 1) {
-        if memory::allocate(RESERVE + number * area::SIZE, area::SIZE).is_err() {
+        if memory::allocate(DISK_RESERVE + number * area::SIZE, area::SIZE).is_err() {
             say(format_args!("unix: there is no memory for the drivers of disks"));
         }
     }
@@ -82,8 +76,8 @@ pub(crate) fn reserve() -> usize {
 
 /// Opens the `index`th disk. The calling thread must be the worker that gets its notifications.
 pub(crate) fn open(machine: &L4Machine, index: usize) -> Option<(Arc<Disk>, About)> {
-    let (name, news) = (NAMES[index], FIRST_NEWS << index);
-    let first = AREA + index as u64 * DISTANCE;
+    let (name, news) = (NAMES[index], FIRST_DISK_NEWS << index);
+    let first = DISKS + index as u64 * DISTANCE;
     let thread = l4::utcb::my_global_id();
     give_back(index as u64 * (RESTARTS + 1));
     let attached = match attach::attach(name, true, first, thread, news, &[machine.pool()]) {
@@ -121,13 +115,13 @@ pub(crate) fn open(machine: &L4Machine, index: usize) -> Option<(Arc<Disk>, Abou
 fn give_back(reserve: u64) {
     // SAFETY: nothing uses the reserve.
     #[allow(unsafe_code, reason = "the reserve is memory that no object is in")]
-    let _ = unsafe { memory::free(RESERVE + reserve * area::SIZE, area::SIZE) };
+    let _ = unsafe { memory::free(DISK_RESERVE + reserve * area::SIZE, area::SIZE) };
 }
 
 impl Disk {
     /// The bits of notifications that are this disk's.
     pub(crate) fn notified(&self, bits: u64) {
-        if bits & self.news & NEWS != 0 {
+        if bits & self.news & DISK_NEWS != 0 {
             self.collect();
         }
     }
@@ -212,7 +206,7 @@ impl Disk {
             }
             // Without waiting: no other task would run meanwhile.
             if rt::root::names::lookup(self.name).is_ok() {
-                let index = u64::from((self.news / FIRST_NEWS).trailing_zeros());
+                let index = u64::from((self.news / FIRST_DISK_NEWS).trailing_zeros());
                 give_back(index * (RESTARTS + 1) + restarts + 1);
                 let pools = [self.machine.pool()];
                 let attached = attach::attach(self.name, false, address, self.thread, self.news, &pools);

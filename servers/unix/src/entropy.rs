@@ -1,6 +1,7 @@
 //! Seeds the random source from the server that drives a source of entropy, if there is one.
 
 use crate::environment::{L4Environment, SEED};
+use crate::places;
 use crate::report::say;
 use alloc::sync::Arc;
 use core::fmt::Arguments;
@@ -11,9 +12,7 @@ use virtio_rng::client::{self, Entropy};
 
 /// The name of the server that drives the source.
 const NAME: &str = "entropy";
-/// The address at which the memory shared with the driver is mapped, and how far that of a driver
-/// that was started again is from that of the one before.
-const AREA: u64 = 0x0510_0000_0000;
+/// How far the memory shared with a driver that was started again is from that of the one before.
 const NEXT_AREA: u64 = 4096;
 /// The notification bits for the driver's news: none, since the source is asked now and then.
 const NO_NEWS: u64 = 0;
@@ -34,7 +33,7 @@ pub(crate) struct Source {
 impl Source {
     /// Opens the source, unless there is none. Blocks until the driver has started.
     pub(crate) fn open() -> Option<Source> {
-        Source::open_at(AREA)
+        Source::open_at(places::ENTROPY)
     }
 
     fn open_at(area: u64) -> Option<Source> {

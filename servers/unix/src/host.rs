@@ -1,6 +1,7 @@
 //! The streams of bytes to and from the host, by the rings that the server shares with their
 //! driver.
 
+use crate::places;
 use crate::report::say;
 use alloc::sync::Arc;
 use core::time::Duration;
@@ -14,12 +15,8 @@ use virtio_console::client;
 
 /// The name of the server that drives the streams.
 const NAME: &str = "streams";
-/// The address at which the memory shared with the driver is mapped, for the first stream; how far
-/// that of the next stream is from it.
-const AREA: u64 = 0x0520_0000_0000;
+/// How far the memory shared for a stream is from that for the stream before.
 const NEXT_STREAM: u64 = 1 << 32;
-/// The notification bit by which the driver says that a ring has changed.
-const NEWS: u64 = 1 << 6;
 /// How often the driver is looked at, which may have ended.
 const CHECK: Duration = Duration::from_secs(1);
 
@@ -44,8 +41,8 @@ impl Streams {
         for (number, stream) in (0u32..).zip(&mut streams.0) {
             if wanted[number as usize] {
                 // The first port of the device is for a console.
-                let (port, area) = (number + 1, AREA + u64::from(number) * NEXT_STREAM);
-                let ends = client::open(NAME, port, area, l4::utcb::my_global_id(), NEWS)?;
+                let (port, area) = (number + 1, places::STREAMS + u64::from(number) * NEXT_STREAM);
+                let ends = client::open(NAME, port, area, l4::utcb::my_global_id(), places::STREAM_NEWS)?;
                 *stream = Some(Arc::new(HostStream { ends: SpinLock::new(ends), queue: PollQueue::new() }));
             }
         }
@@ -54,7 +51,7 @@ impl Streams {
 
     /// Wakes those that wait for the driver, whose notification bits are `bits`.
     pub(crate) fn notified(&self, bits: u64) {
-        if bits & NEWS != 0 {
+        if bits & places::STREAM_NEWS != 0 {
             for stream in self.0.iter().flatten() {
                 stream.queue.wake(Readiness::READ | Readiness::WRITE);
             }

@@ -12,6 +12,7 @@ mod driver;
 mod entropy;
 mod environment;
 mod host;
+mod places;
 mod port;
 mod processor;
 mod report;

@@ -1,6 +1,7 @@
 //! The serial port and the virtual consoles as the server reaches them: by the rings that it shares
 //! with their drivers. Without a driver of the serial port, root's console takes its place.
 
+use crate::places;
 use crate::report::say;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -17,14 +18,10 @@ use unix_server::console::Line;
 /// The names of the servers that drive the serial port, and the screen of the virtual consoles.
 const SERIAL_DRIVER: &str = "console";
 const SCREEN_DRIVER: &str = "screen";
-/// The address at which the memory shared for the serial port is mapped, and the distance from one
-/// console to that of the next number.
-const AREA: u64 = 0x0500_0000_0000;
+/// The distance from the memory shared for one console to that for the next number.
 const NEXT_AREA: u64 = 1 << 16;
 /// The most virtual consoles that are used.
 const MOST_CONSOLES: u64 = 6;
-/// The notification bit by which a driver says that a ring has changed; bit 0 is the executor's.
-const NEWS: u64 = 2;
 
 /// A console's driver, and the tasks that wait for it.
 pub(crate) struct Port {
@@ -101,7 +98,7 @@ impl Port {
 
     /// Wakes those that wait for the driver, whose notification bits are `bits`.
     pub(crate) fn notified(&self, bits: u64) {
-        if bits & NEWS != 0 {
+        if bits & places::CONSOLE_NEWS != 0 {
             self.queue.wake(Readiness::READ | Readiness::WRITE);
         }
     }
@@ -121,7 +118,7 @@ impl Ends {
     /// Opens a console. `None`: there is none of this number.
     fn open(driver: &str, number: u64) -> Option<Ends> {
         let thread = l4::utcb::my_global_id();
-        match client::open(driver, number, AREA + number * NEXT_AREA, thread, NEWS) {
+        match client::open(driver, number, places::CONSOLES + number * NEXT_AREA, thread, places::CONSOLE_NEWS) {
             Ok(Console { output, input, view, size }) => {
                 let (columns, rows) = size.unwrap_or((0, 0));
                 let size = WindowSize { columns, rows, ..WindowSize::default() };
@@ -137,8 +134,8 @@ impl Ends {
 }
 
 impl VirtualPorts {
-    /// Opens the virtual consoles, as [`Port::open`] opens the serial port. There are none without a
-    /// screen.
+    /// Opens the virtual consoles, as [`Port::open`] opens the serial port. There are none without
+    /// a screen.
     pub(crate) fn open() -> VirtualPorts {
         let ends = (1..=MOST_CONSOLES).map_while(|number| Ends::open(SCREEN_DRIVER, number));
         VirtualPorts(ends.map(|ends| Arc::new(Port { ends: Some(ends), queue: PollQueue::new() })).collect())

@@ -1,6 +1,7 @@
 //! The servers of files that devices lead to, for the file system "9p": channels of messages that
 //! drivers pass on.
 
+use crate::places;
 use crate::report::say;
 use alloc::boxed::Box;
 use alloc::format;
@@ -19,11 +20,6 @@ use virtio_9p::client::{self, Answer, Channel};
 
 /// The name of the first server that drives a channel; those after it have a number at the end.
 const NAME: &str = "share";
-/// The address at which the memory shared with the first driver is mapped. Each driver, also one
-/// that was started again, gets memory of its own after that of the one before.
-const AREA: u64 = 0x0520_0000_0000;
-/// The notification bit by which the drivers say that there are replies.
-const NEWS: u64 = 1 << 8;
 /// How often is looked whether a driver has ended.
 const CHECK: Duration = Duration::from_secs(1);
 
@@ -78,7 +74,7 @@ impl Shares {
 
     /// Wakes those that wait for a driver, whose notification bits are `bits`.
     pub(crate) fn notified(&self, bits: u64) {
-        if bits & NEWS != 0 {
+        if bits & places::SHARE_NEWS != 0 {
             self.all().iter().for_each(|link| link.queue.wake(Readiness::READ | Readiness::WRITE));
         }
     }
@@ -150,10 +146,11 @@ impl Drop for Taken<'_> {
 
 impl Link {
     fn open(name: &str) -> Result<Arc<Link>, Status> {
-        static NEXT: AtomicU64 = AtomicU64::new(AREA);
+        // Each driver, also one that was started again, shares memory after that of the one before.
+        static NEXT: AtomicU64 = AtomicU64::new(places::SHARES);
         // Relaxed ordering: the addresses have to be different, and order nothing else.
         let area = NEXT.fetch_add(virtio_9p::area::SIZE, Ordering::Relaxed);
-        let channel = client::open(name, area, l4::utcb::my_global_id(), NEWS)?;
+        let channel = client::open(name, area, l4::utcb::my_global_id(), places::SHARE_NEWS)?;
         Ok(Arc::new(Link {
             channel,
             slots: SpinLock::new([Slot::Free; SLOTS]),

@@ -296,9 +296,9 @@ async fn execute<M: Machine>(
     }
 }
 
-/// Gives the process of `thread` a session of its own, with this terminal, which is also that of the
-/// descriptors 0, 1 and 2 for which there is no other file. The first process gets no controlling
-/// terminal: it exists for the sessions that it starts.
+/// Gives the process of `thread` a session of its own, with this terminal, which is also that of
+/// the descriptors 0, 1 and 2 for which there is no other file. The first process gets no
+/// controlling terminal: it exists for the sessions that it starts.
 async fn prepare<M: Machine>(
     thread: &Arc<Thread<M>>,
     terminal: &Terminal,

@@ -78,8 +78,8 @@ _Static_assert(sizeof(mach_msg_type_t) == 8, "the size of a descriptor");
 #define MACH_RCV_LARGE 0x800
 #define MACH_MSG_TIMEOUT_NONE 0
 
-/* Sends a message, receives one, or does both. A call that was interrupted is made again, unless the
- * options say that the caller wants to know. */
+/* Sends a message, receives one, or does both. A call that was interrupted is made again, unless
+ * the options say that the caller wants to know. */
 mach_msg_return_t mach_msg(mach_msg_header_t *message, mach_msg_option_t option, mach_msg_size_t send_size,
                            mach_msg_size_t receive_size, mach_port_t receive_name, mach_msg_timeout_t timeout,
                            mach_port_t notify);

@@ -21,14 +21,14 @@ use super::{MsgErrorKind, Name, Space};
 use crate::machine::{ExecutionContext, Machine, Resume, SystemCall};
 use crate::vm::VmMap;
 
-/// Where a thread is parked.
+/// Where a thread waits.
 #[derive(Clone)]
 enum Place<M: Machine> {
     Port(Arc<Port<M>>),
     Set(Arc<PortSet<M>>),
 }
 
-/// The buffer of a thread that is parked.
+/// The buffer of a thread that waits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Buffer {
     pub(super) address: u64,
@@ -59,7 +59,7 @@ pub struct Parking<M: Machine> {
     state: SpinLock<State<M>>,
 }
 
-/// A thread that is parked at a port or a set, and the version of the port.
+/// A thread that waits at a port or a set, and the version of the port.
 pub(super) type Parked<M> = Option<(Arc<Parking<M>>, u32)>;
 
 impl<M: Machine> Parking<M> {
@@ -90,7 +90,7 @@ impl<M: Machine> Parking<M> {
     }
 
     /// Parks the thread, which waits in `call` for a message from `name`. Never blocks. Returns
-    /// false, and does nothing, if there is a message already, if another thread is parked there,
+    /// false, and does nothing, if there is a message already, if another thread waits there,
     /// or if the name denotes nothing to receive from.
     pub(super) fn park(self: &Arc<Self>, name: Name, buffer: Buffer, call: &SystemCall) -> bool {
         let mut table = self.space.table.lock();
@@ -126,8 +126,8 @@ impl<M: Machine> Parking<M> {
         held
     }
 
-    /// Takes the thread from the place where it is parked. Returns false if another has taken it,
-    /// or if it is not parked.
+    /// Takes the thread from the place where it waits. Returns false if another has taken it,
+    /// or if it does not wait.
     fn leave_place(self: &Arc<Self>) -> bool {
         let place = self.state.lock().place.take();
         let take = |parked: &mut Parked<M>| {
@@ -144,7 +144,7 @@ impl<M: Machine> Parking<M> {
     }
 
     /// Ends the thread's wait with the error of an interruption, as Mach's `thread_abort` does.
-    /// Returns false if the thread is not parked.
+    /// Returns false if the thread does not wait.
     pub fn interrupt(self: &Arc<Self>) -> bool {
         let was_parked = self.leave_place();
         if was_parked {
@@ -192,7 +192,7 @@ impl<M: Machine> Parking<M> {
 }
 
 impl<M: Machine> Port<M> {
-    /// Takes the thread that is parked here and ends its wait with an error: the port has left the
+    /// Takes the thread that waits here and ends its wait with an error: the port has left the
     /// thread's task, or has joined a set. No lock may be held.
     pub(super) fn end_parked(&self, error: MsgErrorKind) {
         let parked = self.state.lock().parked.take();

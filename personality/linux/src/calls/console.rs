@@ -49,8 +49,8 @@ const VT_AUTO: u8 = 0;
 const VISIBLE: u8 = 12;
 
 /// Carries out a request to a virtual console. Each console has text, UTF-8 and one layout of the
-/// keyboard; another mode is refused. `ENOTTY`: the terminal is no virtual console, or it is no such
-/// request.
+/// keyboard; another mode is refused. `ENOTTY`: the terminal is no virtual console, or it is no
+/// such request.
 pub(super) async fn request<M: Machine>(call: &Call<'_, M>, terminal: &Arc<Terminal>, request: u32) -> Done {
     let terminals = call.thread.system().terminals();
     let consoles = terminals.as_ref().and_then(|terminals| terminals.virtual_consoles.as_ref());

@@ -158,8 +158,8 @@ impl<M: Machine> ObjectMemory<M> {
         Ok(Arc::new(ObjectMemory::new(object, Arc::new(Unlimited), state, false)))
     }
 
-    /// Sets the end of a file that has a store: its last page, and the pages after the end, are read
-    /// from there again when they are used.
+    /// Sets the end of a file that has a store: its last page, and the pages after the end, are
+    /// read from there again when they are used.
     async fn resize_stored(&self, size: u64) {
         // Pages that cannot be written stay, and so does their error.
         let _ = self.write_back(size, u64::MAX, true).await;

@@ -142,8 +142,8 @@ impl VirtualConsoles {
     }
 
     /// Clears a console that no process has open, or all of these if `number` is 0
-    /// (VT_DISALLOCATE). `EBUSY`: a process has it open, or it is visible. `ENXIO`: there is none of
-    /// this number.
+    /// (VT_DISALLOCATE). `EBUSY`: a process has it open, or it is visible. `ENXIO`: there is none
+    /// of this number.
     pub fn clear(&self, number: u64) -> Result<()> {
         let wanted = if number == 0 { None } else { Some(self.check(number)?) };
         let is_free = |&number: &u8| number != self.visible() && wanted.is_none_or(|wanted| wanted == number);

@@ -47,8 +47,8 @@ impl Data {
         self.state.lock().size = size;
     }
 
-    /// Opens the file for reading or for writing, if it is not open for that. Later uses of the data
-    /// need no permission at the server, and go on when the file has lost its name.
+    /// Opens the file for reading or for writing, if it is not open for that. Later uses of the
+    /// data need no permission at the server, and go on when the file has lost its name.
     pub(super) async fn open(&self, file: &Fid, write: bool) -> Result<()> {
         let is_open = |state: &State| match write {
             true => state.writer.is_some(),

@@ -155,8 +155,8 @@ impl Node {
         self.fid.lock().clone()
     }
 
-    /// Takes over what was learned when the file was found once more. `seen` is the count of changes
-    /// before the attributes were loaded.
+    /// Takes over what was learned when the file was found once more. `seen` is the count of
+    /// changes before the attributes were loaded.
     pub(super) fn found_again(
         &self,
         fid: Fid,
@@ -357,7 +357,8 @@ impl Node {
             let owner =
                 ninep::AttributeChange { user: change.user, group: change.group, ..Default::default() };
             match session.perform(&Call::SetAttributes { fid: fid.number, change: owner }).await {
-                // The server's files belong to the user that runs it, and it may not give them away.
+                // The server's files belong to the user that runs it, and it may not give them
+                // away.
                 Ok(()) | Err(Error::EPERM) => {}
                 Err(error) => return Err(error),
             }

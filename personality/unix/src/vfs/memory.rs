@@ -42,8 +42,8 @@ pub trait FileMemory: Any + Send + Sync {
     fn pages(&self) -> u64;
 
     /// Writes the changed pages of a range to the file's [`Store`] and waits until they are there.
-    /// With `forget` the pages are then freed, even in mappings, so that the next use reads them from
-    /// the store again. A file without a store has nothing to write.
+    /// With `forget` the pages are then freed, even in mappings, so that the next use reads them
+    /// from the store again. A file without a store has nothing to write.
     fn write_back(&self, offset: u64, end: u64, forget: bool) -> MaybeReady<'_, Result<()>> {
         let _ = (offset, end, forget);
         MaybeReady::ready(Ok(()))
@@ -72,8 +72,8 @@ pub trait MemoryProvider: Send + Sync {
         initial: Option<InitialContents>,
     ) -> Result<Arc<dyn FileMemory>>;
 
-    /// Makes the memory of a file of `size` bytes whose contents are in `store`. Its pages are those
-    /// that are used, and are charged to no quota: they are freed when memory is short.
+    /// Makes the memory of a file of `size` bytes whose contents are in `store`. Its pages are
+    /// those that are used, and are charged to no quota: they are freed when memory is short.
     fn stored_memory(&self, store: Arc<dyn Store>, size: u64) -> Result<Arc<dyn FileMemory>>;
 }
 

@@ -20,10 +20,10 @@ pub struct Channel {
     tag: [u8; TAG],
 }
 
-/// Opens the channel that the server `name` drives. The shared area of 1 MiB is mapped at `address`,
-/// a multiple of 4096. `thread`, a thread of this server, will be notified by `bits` when there are
-/// replies. Blocks until the driver has registered and has answered; overwrites the message
-/// registers.
+/// Opens the channel that the server `name` drives. The shared area of 1 MiB is mapped at
+/// `address`, a multiple of 4096. `thread`, a thread of this server, will be notified by `bits`
+/// when there are replies. Blocks until the driver has registered and has answered; overwrites the
+/// message registers.
 ///
 /// # Errors
 /// `NotFound`: there is no such server, it has ended for good, or it has no such channel. `InUse`:

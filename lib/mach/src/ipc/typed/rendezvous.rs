@@ -27,7 +27,7 @@ const SIMPLE: MsgOptions = MsgOptions::SEND
     .union(MsgOptions::RECEIVE_INTERRUPT);
 
 /// Carries out the trap `mach_msg` as far as that is possible without a wait of the server: sends
-/// the message if its receiver is parked, and parks the caller if there is no message for it.
+/// the message if its receiver waits outside of its task, and lets the caller wait so if there is none for it.
 /// `call` is the system call as the machine has it. Never blocks, and allocates nothing.
 pub fn try_mach_msg<M: Machine>(
     caller: &Arc<Parking<M>>,
@@ -46,7 +46,7 @@ pub fn try_mach_msg<M: Machine>(
         },
     };
     let attempt = match options.contains(MsgOptions::RECEIVE) {
-        // The caller is parked before its message is delivered, so that it waits when the answer
+        // The caller waits already before its message is delivered, so that it waits when the answer
         // comes, however fast that is.
         true if park(caller, arguments, call) => Attempt::Held,
         false if delivery.is_some() => Attempt::Return(0),
@@ -81,7 +81,7 @@ impl<M: Machine> Delivery<M> {
 }
 
 /// Parks the caller for the receive of a `mach_msg` whose send is done, if there is no message for
-/// the caller, and if the options allow it. Returns whether the caller is parked.
+/// the caller, and if the options allow it. Returns whether the caller waits.
 pub fn park<M: Machine>(caller: &Arc<Parking<M>>, arguments: &MsgArguments, call: &SystemCall) -> bool {
     let buffer = Buffer { address: arguments.address, room: arguments.receive_size };
     SIMPLE.contains(arguments.options) && caller.park(arguments.receive_name, buffer, call)
@@ -98,7 +98,7 @@ struct Plain {
     body: usize,
 }
 
-/// Sends the caller's message, if its receiver is parked. `None`: nothing has been done.
+/// Sends the caller's message, if its receiver waits. `None`: nothing has been done.
 fn send<M: Machine>(caller: &Parking<M>, arguments: &MsgArguments) -> Option<Delivery<M>> {
     let message = plain(caller.map(), arguments)?;
     let size = HEADER + message.body.next_multiple_of(8);
@@ -147,7 +147,7 @@ fn plain<M: Machine>(map: &VmMap<M>, arguments: &MsgArguments) -> Option<Plain> 
     Some(Plain { header, remote, reply, replies_to_dead: local == Name::DEAD, body: size - HEADER })
 }
 
-/// Takes the thread that is parked at the port or its set, if a message of `size` bytes fits into
+/// Takes the thread that waits at the port or its set, if a message of `size` bytes fits into
 /// its buffer.
 fn take_receiver<M: Machine>(port: &Port<M>, size: usize) -> Option<Arc<Parking<M>>> {
     let mut state = port.state.lock();
