@@ -66,7 +66,12 @@ impl BlockNode {
         let before = data.failures();
         let count = data.memory().write(at, length, from).await?;
         data.write_back(at..at + count as u64, true).await?;
-        if data.failures() == before { Ok(count) } else { Err(Error::EIO.into()) }
+        if data.failures() == before {
+            return Ok(count);
+        }
+        // Nothing was written, whatever has been taken from the buffer.
+        from.retreat(count);
+        Err(Error::EIO.into())
     }
 }
 
