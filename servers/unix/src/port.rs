@@ -118,7 +118,13 @@ impl Ends {
     /// Opens a console. `None`: there is none of this number.
     fn open(driver: &str, number: u64) -> Option<Ends> {
         let thread = l4::utcb::my_global_id();
-        match client::open(driver, number, places::CONSOLES + number * NEXT_AREA, thread, places::CONSOLE_NEWS) {
+        match client::open(
+            driver,
+            number,
+            places::CONSOLES + number * NEXT_AREA,
+            thread,
+            places::CONSOLE_NEWS,
+        ) {
             Ok(Console { output, input, view, size }) => {
                 let (columns, rows) = size.unwrap_or((0, 0));
                 let size = WindowSize { columns, rows, ..WindowSize::default() };
