@@ -200,7 +200,8 @@ impl<M: Machine> Port<M> {
     }
 
     /// Wakes all receivers that wait at the port, because it has left their task or joined a set:
-    /// their waits end with an error, that of a receiver that waits with `error`. No lock may be held.
+    /// their waits end with an error, that of a receiver that waits with `error`. No lock may be
+    /// held.
     pub(super) fn wake_all_receivers(&self, error: MsgErrorKind) {
         self.end_parked(error);
         self.receivers.wake_all();

@@ -35,7 +35,7 @@ pub(super) enum Pushed<M: Machine> {
 
 /// Where the receivers wait that are to be woken.
 enum Wake<M: Machine> {
-    /// A receiver that was parked, and that the sender now wakes.
+    /// A receiver that waited here, and that the sender now wakes.
     Parked(Arc<Parking<M>>),
     Port,
     Set(Arc<PortSet<M>>),

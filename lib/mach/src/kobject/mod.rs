@@ -6,10 +6,10 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`Kernel`] | the ports of the host, its processors and processor sets; makes tasks and threads |
-//! | [`TaskPorts`], [`ThreadPorts`] | the ports of a task and a thread; a system keeps them in its tasks and threads |
+//! | [`Kernel`] | the ports of the host, its processors and sets; makes tasks and threads |
+//! | [`TaskPorts`], [`ThreadPorts`] | the ports of a task and of a thread, which keep them |
 //! | `serve` | from a message to its server, and from there to the reply |
-//! | `call` | rights and memory of a message as the generated servers see them; ports to objects and back |
+//! | `call` | rights and memory of a message as the generated servers see them |
 //! | `form` | the form in which the kernel's stubs see messages |
 //! | `client` | the kernel as the client of a program |
 //! | [`raise`] | exceptions by port |

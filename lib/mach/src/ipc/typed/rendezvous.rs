@@ -27,8 +27,9 @@ const SIMPLE: MsgOptions = MsgOptions::SEND
     .union(MsgOptions::RECEIVE_INTERRUPT);
 
 /// Carries out the trap `mach_msg` as far as that is possible without a wait of the server: sends
-/// the message if its receiver waits outside of its task, and lets the caller wait so if there is none for it.
-/// `call` is the system call as the machine has it. Never blocks, and allocates nothing.
+/// the message if its receiver waits outside of its task, and lets the caller wait so if there is
+/// none for it. `call` is the system call as the machine has it. Never blocks, and allocates
+/// nothing.
 pub fn try_mach_msg<M: Machine>(
     caller: &Arc<Parking<M>>,
     arguments: &MsgArguments,
@@ -46,8 +47,8 @@ pub fn try_mach_msg<M: Machine>(
         },
     };
     let attempt = match options.contains(MsgOptions::RECEIVE) {
-        // The caller waits already before its message is delivered, so that it waits when the answer
-        // comes, however fast that is.
+        // The caller waits already before its message is delivered, so that it waits when the
+        // answer comes, however fast that is.
         true if park(caller, arguments, call) => Attempt::Held,
         false if delivery.is_some() => Attempt::Return(0),
         true if delivery.is_some() => {
