@@ -3,13 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::path::Path;
 
 use mach::ipc::typed::MsgOptions;
 use mig::interface::Routine;
 
 use crate::objects::{Objects, program_with_objects};
-use crate::requests::{self, Chooser};
+use crate::requests::{self, Chooser, root};
 use crate::support::{BUFFER, System};
 
 /// The interfaces whose requests kernel objects carry out.
@@ -179,7 +178,7 @@ fn the_chapter_has_the_lists() {
     OTHERS.iter().for_each(|(name, who)| writeln!(text, "| `{name}` | {who} |").unwrap());
     text.push('\n');
 
-    let chapter = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/mach-ports.md");
+    let chapter = root().join("docs/src/mach-ports.md");
     let present = std::fs::read_to_string(&chapter).unwrap();
     let (head, rest) = present.split_once("<!-- mach: calls -->\n").unwrap();
     let (_, tail) = rest.split_once("<!-- end -->").unwrap();

@@ -1,7 +1,7 @@
 //! Requests of every routine of the definitions in `interfaces/mach`, made from the layouts that
 //! `mig` computes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mig::interface::{Argument, Interface, Routine};
 use mig::layout::{Item, ItemKind};
@@ -27,9 +27,15 @@ fn text(directory: &Path, file: &str) -> String {
     all
 }
 
+/// The root directory of the tree.
+pub(crate) fn root() -> PathBuf {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs tests");
+    Path::new(&package).join("../..")
+}
+
 /// The interface that a definition of `interfaces/mach` describes.
 pub(crate) fn interface(name: &str) -> Interface {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../interfaces");
+    let directory = root().join("interfaces");
     let text = text(&directory, &format!("mach/{name}.defs"));
     let compiled = mig::compile(Target::of(Dialect::Typed), name, &text);
     let report = compiled.report();
