@@ -39,7 +39,7 @@ for directory in 1 2 3 4 5; do
 done
 tar cf source.tar source
 mkdir unpacked
-tar xf source.tar -C unpacked
+tar --warning=no-timestamp -xf source.tar -C unpacked
 diff -r source unpacked/source && echo "the trees are the same"
 find unpacked -type f | wc -l
 rm -rf source source.tar unpacked/source/3
