@@ -30,6 +30,30 @@ impl Default for PtsOptions {
     }
 }
 
+impl PtsOptions {
+    /// The options in a comma-separated list (gid, mode) instead of those that new terminals of a
+    /// devpts have without any. Owners other than the process that makes a terminal (uid) are
+    /// refused; what concerns the node ptmx, the number of terminals and other instances is
+    /// accepted, and has no effect. `EINVAL` for anything else.
+    pub fn parse(text: &[u8]) -> Result<PtsOptions> {
+        let mut options = PtsOptions { group: None, mode: Mode::new(0o600) };
+        let text = core::str::from_utf8(text).map_err(|_| Error::EINVAL)?;
+        for option in text.split(',').filter(|option| !option.is_empty()) {
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+            let number = |radix| u32::from_str_radix(value, radix).map_err(|_| Error::EINVAL);
+            match name {
+                "gid" => options.group = Some(number(10)?),
+                "mode" => options.mode = Mode::new((number(8)? & 0o7777) as u16),
+                "ptmxmode" => drop(number(8)?),
+                "max" => drop(number(10)?),
+                "newinstance" if value.is_empty() => {}
+                _ => return Err(Error::EINVAL),
+            }
+        }
+        Ok(options)
+    }
+}
+
 /// The node of one pseudoterminal.
 pub(super) struct PtsNode {
     /// The devpts, which also keeps this node as long as the master is open.
@@ -68,8 +92,14 @@ impl FileSystem for Ptys {
     }
 
     fn options(&self) -> alloc::string::String {
-        let group = self.options.group.map(|group| format!(",gid={group}")).unwrap_or_default();
-        format!("{group},mode={:o}", self.options.mode.bits())
+        let options = *self.options.lock();
+        let group = options.group.map(|group| format!(",gid={group}")).unwrap_or_default();
+        format!("{group},mode={:o}", options.mode.bits())
+    }
+
+    fn reconfigure(&self, options: &[u8]) -> Result<()> {
+        *self.options.lock() = PtsOptions::parse(options)?;
+        Ok(())
     }
 }
 
@@ -80,11 +110,11 @@ impl PtsNode {
         terminal: Arc<Terminal>,
         identity: &Identity,
     ) -> Arc<PtsNode> {
-        let now = ptys.environment.realtime();
+        let (now, options) = (ptys.environment.realtime(), *ptys.options.lock());
         let attributes = Attributes {
-            mode: ptys.options.mode,
+            mode: options.mode,
             user: identity.user,
-            group: ptys.options.group.unwrap_or(identity.group),
+            group: options.group.unwrap_or(identity.group),
             accessed: now,
             modified: now,
             changed: now,

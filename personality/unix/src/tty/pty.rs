@@ -17,7 +17,7 @@ pub struct Ptys {
     pub(super) this: Weak<Ptys>,
     pub(super) environment: Arc<dyn Environment>,
     host: Arc<dyn SessionHost>,
-    pub(super) options: super::PtsOptions,
+    pub(super) options: SpinLock<super::PtsOptions>,
     pub(super) list: SpinLock<BTreeMap<u32, Arc<PtsNode>>>,
     pub(super) device: DeviceNumber,
     pub(super) made: Timestamp,
@@ -49,7 +49,7 @@ impl Ptys {
             this: this.clone(),
             environment,
             host,
-            options,
+            options: SpinLock::new(options),
             list: SpinLock::new(BTreeMap::new()),
             device: crate::vfs::DeviceNumber::unnamed(),
         })

@@ -84,6 +84,22 @@ impl Setup {
 }
 
 #[test]
+fn a_devpts_that_is_mounted_again_gives_new_terminals_its_options() {
+    let setup = setup();
+    let remount = |options: &[u8]| now(setup.w.caller().remount(b"/pts", MountFlags::empty(), options));
+    remount(b"gid=7,mode=666,ptmxmode=0").unwrap();
+    let made = setup.ptys.create(&setup.w.identity).unwrap();
+    let of = |path: &str| setup.w.open(path, OpenFlags::PATH).unwrap().location().unwrap().vnode.metadata();
+    let (old, new) = (of("/pts/0"), of("/pts/1"));
+    assert_eq!((old.group, old.mode), (5, Mode::new(0o620)), "it stays as it is");
+    assert_eq!((new.group, new.mode), (7, Mode::new(0o666)));
+    drop(made);
+    assert_eq!(remount(b"gid=x"), Err(Error::EINVAL));
+    assert_eq!(remount(b"size=1"), Err(Error::EINVAL));
+    assert_eq!(remount(b"uid=1"), Err(Error::EINVAL));
+}
+
+#[test]
 fn a_line_is_edited_and_echoed() {
     let s = setup();
     // Each case has: the typed bytes, the bytes shown, the bytes read.
