@@ -106,6 +106,14 @@ pub(crate) struct Record {
     state: SpinLock<State>,
 }
 
+/// How a thread's handler has served a message without waiting.
+pub(crate) enum Served {
+    /// The worker has to send this answer immediately; the thread continues.
+    Answer(MessageTag, Words),
+    /// The thread waits for an answer that will be queued, or is queued already.
+    Held,
+}
+
 /// The result of delivering a message to its thread.
 pub(crate) enum Delivered {
     /// The worker has to send this answer immediately; the thread continues.
@@ -412,7 +420,8 @@ impl Record {
         word: impl Fn(usize) -> u64,
     ) -> Delivered {
         match self.try_serve(tag, words) {
-            Some(delivered) => delivered,
+            Some(Served::Answer(tag, words)) => Delivered::Answer(tag, words),
+            Some(Served::Held) => Delivered::Held,
             None => self.deliver(worker, tag, words, word),
         }
     }
@@ -420,17 +429,17 @@ impl Record {
     /// Serves a message of this thread if its handler can do that without waiting. `None`: it
     /// cannot.
     #[inline(always)]
-    pub(crate) fn try_serve(&self, tag: MessageTag, words: &Words) -> Option<Delivered> {
+    pub(crate) fn try_serve(&self, tag: MessageTag, words: &Words) -> Option<Served> {
         if self.serve_fault(tag, words) {
-            return Some(Delivered::Answer(MessageTag::EMPTY, [0; 7]));
+            return Some(Served::Answer(MessageTag::EMPTY, [0; 7]));
         }
         match self.serve_call(tag, words) {
             Attempt::Event => None,
             Attempt::Return(value) => {
                 let (tag, words) = event::returned(value);
-                Some(Delivered::Answer(tag, words))
+                Some(Served::Answer(tag, words))
             }
-            Attempt::Held => Some(Delivered::Held),
+            Attempt::Held => Some(Served::Held),
         }
     }
 

@@ -14,7 +14,7 @@ use crate::kernel;
 use crate::machine::L4Machine;
 use crate::placement::Look;
 use crate::platform::{L4Platform, WAKE};
-use crate::user_thread::{Delivered, Record};
+use crate::user_thread::{Delivered, Record, Served};
 
 /// How many tasks are polled before the worker looks for messages again.
 const BUDGET: usize = 32;
@@ -238,13 +238,17 @@ fn serve_again(
             }
             other => return Next::Received(other),
         };
-        reply = match record.serve(tasks.index(), tag, &words, l4::utcb::message_register) {
-            Delivered::Answer(tag, words) => Reply { to: record.id, tag, words },
-            // The caller looks the sender's number up again. If it belongs to another thread by
-            // now, that thread gets the message; otherwise the caller ignores the message, too.
-            Delivered::Ignored => return Next::Received(Ok((record.id, (tag, words)))),
-            Delivered::Held => return Next::Held,
-            Delivered::Event(waker) => return Next::Event(waker),
+        reply = match record.try_serve(tag, &words) {
+            Some(Served::Answer(tag, words)) => Reply { to: record.id, tag, words },
+            Some(Served::Held) => return Next::Held,
+            None => match record.deliver(tasks.index(), tag, &words, l4::utcb::message_register) {
+                Delivered::Answer(tag, words) => Reply { to: record.id, tag, words },
+                // The caller looks the sender's number up again. If it belongs to another thread by
+                // now, that thread gets the message; otherwise the caller ignores the message, too.
+                Delivered::Ignored => return Next::Received(Ok((record.id, (tag, words)))),
+                Delivered::Held => return Next::Held,
+                Delivered::Event(waker) => return Next::Event(waker),
+            },
         };
         if !tasks.is_sleeping() {
             send(reply);
