@@ -5,6 +5,7 @@ mod costs;
 mod edges;
 mod files;
 mod hammer;
+mod protection;
 mod random;
 mod shortage;
 mod signals;
