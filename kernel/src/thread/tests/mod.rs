@@ -15,6 +15,7 @@ mod migration;
 mod preemption;
 mod processors;
 mod propagation;
+mod quotas;
 mod races;
 mod random;
 mod scheduling;
