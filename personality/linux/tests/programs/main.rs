@@ -4,6 +4,8 @@ mod consoles;
 mod costs;
 mod edges;
 mod files;
+mod frames;
+mod halves;
 mod hammer;
 mod protection;
 mod random;
