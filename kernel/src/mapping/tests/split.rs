@@ -223,6 +223,23 @@ fn a_holder_that_asks_for_pieces_is_told_of_each_once() {
     world.end();
 }
 
+/// A small page that is derived from a part of a large one goes. What was done to it is kept for the
+/// part, and told to the parent of the large page once.
+/// Rules: 8.6.
+#[test]
+fn a_piece_tells_the_parent_once() {
+    let world = world();
+    world.map(2, PAGE + 3 * KIB4, 3, 0x3000, 12, RWX);
+    world.touch(3, 0x3000, Rights::WRITE);
+    assert!(world.unmap(3, 0x3000, 12, RWX, true).contains(Rights::WRITE));
+    for (space, address, bits) in [(1, PAGE, 21), (2, PAGE + 3 * KIB4, 12)] {
+        assert_eq!(world.status(space, address, bits), RWX);
+        assert_eq!(world.status(space, address, bits), Rights::NONE);
+    }
+    assert_eq!(world.status(1, PAGE, 21), Rights::NONE);
+    world.end();
+}
+
 #[test]
 fn what_is_derived_while_a_page_is_split_stays() {
     let derive = |world: &mut World| {

@@ -3,6 +3,7 @@
 
 mod arrival;
 mod deletion;
+mod donation;
 mod exhaustion;
 mod fast_path;
 mod followers;
