@@ -263,7 +263,7 @@ fn a_line_that_moves_is_never_lost() {
 
 /// Interrupts come in the order of their numbers, in whatever order they occurred: those that the
 /// receive phase admits, before notifications, and these before senders.
-/// Rules: 5.20, EXT 7.2.
+/// Rules: 5.20, EXT 7.2b, EXT 7.2c.
 #[test]
 fn pending_interrupts_come_by_number_and_before_anything_else() {
     const LINES: [u32; 5] = [3, 4, 5, 7, 9];
