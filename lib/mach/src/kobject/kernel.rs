@@ -13,7 +13,7 @@ use super::ports::copy;
 use super::serve::Buffer;
 use super::{Environment, Object, PortPersonality, TaskPorts, ThreadPorts};
 use crate::host::Host;
-use crate::ipc::{Ipc, KernelPort, KernelServer, Right, Space};
+use crate::ipc::{Ipc, KernelPort, KernelServer, Name, Right, Space};
 use crate::machine::Machine;
 use crate::processor_set::ProcessorSet;
 use crate::task::Task;
@@ -139,6 +139,15 @@ impl<M: Machine, P: PortPersonality<M>> Kernel<M, P> {
     /// A send right to the host's port, which every task may have: `mach_host_self`.
     pub fn host_right(&self) -> Right<M> {
         self.with_ports(|ports| ports.host.send_right())
+    }
+
+    /// Gives a task a send right to the host's port, and returns the name.
+    ///
+    /// # Errors
+    /// Those of [`Space::copyout_right`].
+    pub fn name_host(&self, space: &Space<M>) -> KernResult<Name> {
+        let named = self.ports.lock().as_ref().and_then(|ports| ports.host.add_reference(space));
+        named.map_or_else(|| space.copyout_right(self.host_right()), Ok)
     }
 
     /// A send right to the port that controls the host, for privileged tasks.

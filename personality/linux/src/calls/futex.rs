@@ -117,9 +117,10 @@ pub(crate) fn try_futex<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
     }
 }
 
-/// How many waiters to wake: Linux wakes one even if the program asks for none.
+/// How many waiters to wake: Linux wakes one even if the program asks for none, or for a negative
+/// number.
 fn limit(value: u32) -> u32 {
-    value.max(1)
+    (value as i32).max(1) as u32
 }
 
 /// The deadline in argument 3: a duration (FUTEX_WAIT), or a time on the clock that the flags name.
