@@ -125,7 +125,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let own_heap = own_heap().ok_or(Failure::NoMemory)?;
     own_heap.keep((heap / KEPT_PART) as usize);
     let vm = Vm::new(machine.clone()).map_err(|_| Failure::NoMemory)?;
-    let processor = processor::describe(about::processors(), machine.extended_state_size());
+    let processor = processor::describe(machine.extended_state_size());
     let driver =
         L4Driver::new(machine.clone(), port.clone(), own_heap, &options).map_err(|_| Failure::NoMemory)?;
     // The lender must exist as long as the server, so it is leaked.
