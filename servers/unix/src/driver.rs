@@ -85,6 +85,12 @@ impl Driver<L4Machine> for L4Driver {
         Ok(())
     }
 
+    fn observe(&self, task: &Task<L4Machine>) {
+        if self.library.is_some() {
+            bounce::suspend(&self.machine, task);
+        }
+    }
+
     fn identify(&self, thread: &UserThread, pid: Pid, tid: Pid) {
         if self.library.is_some() {
             bounce::set_ids(thread.id(), pid.number(), tid.number());
