@@ -14,6 +14,8 @@ mod pidfd;
 mod poll;
 mod process;
 mod program;
+mod ptrace;
+mod remote;
 mod schedule;
 mod signal;
 mod socket;
@@ -326,6 +328,11 @@ table! { call, number:
     sched_get_priority_min: Once => schedule::sched_priority_bound(call, 1),
     // Restartable sequences and memory policies are optional, and programs do without.
     rseq | get_mempolicy | set_mempolicy | mbind: Once => Err(Error::ENOSYS.into()),
+
+    ptrace => boxed(ptrace::ptrace(call)).await,
+    process_vm_readv => boxed(remote::process_vm(call, false)).await,
+    process_vm_writev => boxed(remote::process_vm(call, true)).await,
+    kcmp => remote::kcmp(call),
 
     // Signals.
     rt_sigaction: Own => signal::rt_sigaction(call).await,

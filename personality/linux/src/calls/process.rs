@@ -42,6 +42,7 @@ fn wait_options(bits: u32) -> WaitOptions {
         keep: has(WNOWAIT),
         only_clones: has(WCLONE),
         all_kinds: has(WALL),
+        own_only: has(WNOTHREAD),
     }
 }
 

@@ -13,6 +13,7 @@ mod shortage;
 mod signals;
 mod sockets;
 mod traces;
+mod tracing;
 mod world;
 
 use std::cell::RefCell;
