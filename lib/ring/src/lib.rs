@@ -47,9 +47,15 @@ pub struct Writer<'a, const SIZE: usize> {
 }
 
 impl<'a, const SIZE: usize> Writer<'a, SIZE> {
-    /// The writer's side of a ring that is empty.
+    /// The writer's side of a ring. It goes on where an earlier writer has ended; a ring that is
+    /// all zero has had none.
     pub fn new(ring: &'a Ring<SIZE>) -> Self {
-        Writer { ring, written: 0 }
+        Writer { ring, written: ring.written.load(Ordering::SeqCst) }
+    }
+
+    /// How many bytes have been written, modulo 2^32.
+    pub fn written(&self) -> u32 {
+        self.written
     }
 
     /// The number of bytes that can be written now.
@@ -89,9 +95,10 @@ pub struct Reader<'a, const SIZE: usize> {
 }
 
 impl<'a, const SIZE: usize> Reader<'a, SIZE> {
-    /// The reader's side of a ring from which nothing has been read.
+    /// The reader's side of a ring. It goes on where an earlier reader has ended; from a ring that
+    /// is all zero nothing has been read.
     pub fn new(ring: &'a Ring<SIZE>) -> Self {
-        Reader { ring, read: 0 }
+        Reader { ring, read: ring.read.load(Ordering::SeqCst) }
     }
 
     /// The number of bytes that can be read now.
@@ -193,17 +200,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn behaves_as_a_queue(steps in proptest::collection::vec((any::<bool>(), 0usize..12), 1..300), from in any::<u32>()) {
+        fn behaves_as_a_queue(steps in proptest::collection::vec((0u8..4, 0usize..12), 1..300), from in any::<u32>()) {
             let ring = Ring::<8>::default();
-            let (mut writer, mut reader) = (Writer::new(&ring), Reader::new(&ring));
             // The counts are as after this number of bytes.
-            (writer.written, reader.read) = (from, from);
             ring.written.store(from, Ordering::SeqCst);
             ring.read.store(from, Ordering::SeqCst);
+            let (mut writer, mut reader) = (Writer::new(&ring), Reader::new(&ring));
             let mut model = VecDeque::new();
             let mut next = 0u8;
-            for (write, count) in steps {
-                if write {
+            for (step, count) in steps {
+                // Either end may be that of a program which is started in place of another.
+                match step {
+                    2 => writer = Writer::new(&ring),
+                    3 => reader = Reader::new(&ring),
+                    _ => {}
+                }
+                if step % 2 == 0 {
                     let bytes: Vec<u8> = (0..count).map(|index| next.wrapping_add(index as u8)).collect();
                     let written = writer.write(&bytes);
                     prop_assert_eq!(written, count.min(8 - model.len()));

@@ -60,6 +60,12 @@ pub enum Error {
     Root(Status),
 }
 
+impl core::fmt::Display for Error {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        core::fmt::Debug::fmt(self, formatter)
+    }
+}
+
 impl From<Status> for Error {
     fn from(status: Status) -> Error {
         Error::Root(status)

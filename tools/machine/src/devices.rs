@@ -175,6 +175,7 @@ pub const SCREEN: Device = Device {
     memory     12M
     screen     yes
     ports      0x3d4..0x3d5
+    restart    yes
     arguments  keyboard
 ",
 };

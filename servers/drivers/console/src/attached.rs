@@ -81,6 +81,11 @@ impl Ends {
         self.news |= self.area.visible.swap(visible, Ordering::Relaxed) != visible;
     }
 
+    /// Which of the driver's consoles the client was told to be visible last; 0: none yet.
+    pub fn visible(&self) -> u32 {
+        self.area.visible.load(Ordering::Relaxed)
+    }
+
     /// Takes the client's wish for another console to be visible, if it has one. The number may be
     /// that of no console.
     pub fn take_wanted(&self) -> Option<u32> {

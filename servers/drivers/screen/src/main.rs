@@ -10,7 +10,7 @@ use console::area;
 use console::attached::{self, Ends};
 use core::fmt::Write;
 use direct::Reply;
-use driver::WORK;
+use driver::{Interrupts, WORK, end};
 use driver::client::{Attachment, Client};
 use input::client::Input;
 use input::event::Event;
@@ -18,7 +18,7 @@ use input::keymap::{Action, KeyMap, Modes as KeyModes, Typed};
 use interfaces::console::{Server, serve};
 use l4::direct::Direct;
 use l4::x2::boot_info::Screen as Description;
-use l4::x2::{MessageTag, ThreadId};
+use l4::x2::{MessageTag, ThreadId, Time};
 use l4::{extension, port, utcb};
 use rt::root::{self, Status, device};
 use rt::start_page;
@@ -50,6 +50,8 @@ const HISTORY_BYTES: usize = 6 << 20;
 /// the server looks at requests.
 const PIECE: usize = 512;
 const STEPS: usize = 64;
+/// How often the drivers of keyboards are looked at, which may have ended.
+const LOOK: Time = Time::period(500_000);
 /// The VGA's registers that place the cursor, and the bit that hides it.
 const CURSOR_START: u8 = 0x0a;
 const CURSOR_OFF: u8 = 0x20;
@@ -63,10 +65,9 @@ struct Console {
 /// A keyboard, and its state.
 struct Keyboard {
     name: &'static str,
-    /// `None`: the driver has ended for good.
+    /// `None`: there is no such keyboard.
     input: Option<Input>,
     map: KeyMap,
-    address: u64,
 }
 
 /// Either kind of screen.
@@ -83,6 +84,8 @@ struct Consoles {
     visible: usize,
     /// Whether another console was visible when the screen was drawn last.
     is_new: bool,
+    /// Whether no client has attached yet.
+    is_fresh: bool,
 }
 
 impl Display for Kind {
@@ -102,20 +105,21 @@ impl Display for Kind {
 }
 
 fn run() -> ! {
-    root::report_panics();
-    // A server that has no screen does not register, so that no client finds it.
-    let description = device::screen().expect("the machine has no screen");
-    let screen = Screen::new(open(description));
+    driver::start("screen", |_| start())
+}
+
+/// Makes blank consoles on the machine's screen.
+fn start() -> Result<Consoles, &'static str> {
+    let screen = Screen::new(open(device::screen().ok_or("the loader has set up none")?));
     let (columns, rows) = screen.size();
     let line = columns * size_of::<Cell>();
     let history = (HISTORY_BYTES / CONSOLES as usize / line).min(MOST_HISTORY);
     let console = || Console { terminal: Terminal::new(columns, rows, history), client: None };
     let consoles = (0..CONSOLES).map(|_| console()).collect();
-    let names = start_page::read().map_or("", |(_, arguments)| arguments).split_whitespace();
+    let words = start_page::read().map_or("", |(_, arguments)| arguments).split_whitespace();
+    let names = words.filter(|word| !word.contains('='));
     let keyboards = names.enumerate().map(|(index, name)| Keyboard::open(name, index as u64)).collect();
-    let mut consoles = Consoles { screen, consoles, keyboards, visible: 0, is_new: true };
-    // No device of this server interrupts: the driver's own thread stands for none.
-    driver::run(&mut consoles, utcb::my_global_id())
+    Ok(Consoles { screen, consoles, keyboards, visible: 0, is_new: true, is_fresh: true })
 }
 
 /// Maps the screen's memory. Ends the server if that cannot be.
@@ -154,41 +158,44 @@ fn locks_of(lights: u32) -> u32 {
 impl Keyboard {
     /// Opens the keyboard that the server `name` drives, as the one of this index.
     fn open(name: &'static str, index: u64) -> Keyboard {
-        let address = KEYBOARDS + (index << 24);
-        let map = KeyMap::new(&input::layout::US);
-        let mut keyboard = Keyboard { name, input: None, map, address };
-        keyboard.open_again();
-        keyboard
-    }
-
-    fn open_again(&mut self) {
-        let thread = utcb::my_global_id();
-        self.input = match input::client::open(self.name, self.address, thread, WORK) {
+        let address = KEYBOARDS + index * NEXT_KEYBOARD;
+        let input = match input::client::open(name, address, utcb::my_global_id(), WORK) {
             Ok(input) => Some(input),
             Err(Status::NotFound) => None,
             Err(status) => {
                 // The console cannot fail.
-                let _ =
-                    writeln!(root::Console, "screen: the keyboard {} is not there: {status:?}", self.name);
+                let _ = writeln!(root::Console, "screen: the keyboard {name} is not there: {status:?}");
                 None
             }
         };
-        self.address += NEXT_KEYBOARD;
-        self.map.release_all();
+        Keyboard { name, input, map: KeyMap::new(&input::layout::US) }
     }
 
     /// The next event. A driver that has ended and was started again is opened again.
     fn read(&mut self) -> Option<Event> {
         let input = self.input.as_mut()?;
         let event = input.read();
-        if event.is_none() && input.has_ended() {
-            self.open_again();
+        if event.is_none()
+            && input.has_ended()
+            && input.open_again(self.name, utcb::my_global_id(), WORK).is_ok()
+        {
+            self.map.release_all();
         }
         event
     }
 }
 
 impl driver::Driver for Consoles {
+    fn interrupts(&self) -> Interrupts<'_> {
+        Interrupts::None
+    }
+
+    /// A keyboard's driver that was started again is found after so long, since it has no client
+    /// yet that it could notify.
+    fn period(&self) -> Time {
+        LOOK
+    }
+
     fn serve(&mut self) {
         let mut steps = 0;
         while self.step() {
@@ -297,6 +304,9 @@ impl Console {
             piece[length] = byte;
             length += 1;
         });
+        if length > 0 {
+            end::step();
+        }
         self.terminal.write(&piece[..length]);
         let answers = self.terminal.take_answers();
         self.type_in(&answers);
@@ -326,6 +336,11 @@ impl Server for Consoles {
         let address = AREAS + index * area::SIZE;
         // SAFETY: nothing else is at this address, and the client is always this field.
         unsafe { attached::attach(&mut console.client, Attachment { share, thread, bits }, address)? };
+        // A server that is started again goes on with the console that was visible.
+        let visible = console.client.as_ref().map_or(0, |client| client.shared.visible());
+        if core::mem::take(&mut self.is_fresh) {
+            self.change_to((visible as usize).wrapping_sub(1));
+        }
         self.tell_state();
         let (columns, rows) = self.screen.size();
         Ok((columns as u64, rows as u64))

@@ -11,13 +11,13 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use channel::{Channel, QUEUE_BYTES, QUEUE_LAYOUT};
 use direct::Reply;
+use driver::Interrupts;
 use driver::client::Attachment;
 use interfaces::streams::{Server, serve};
 use l4::direct::Direct;
-use l4::utcb;
 use l4::x2::{MessageTag, ThreadId};
 use line::Line;
-use rt::root::{self, Status, memory, pci};
+use rt::root::{Status, memory, pci};
 use virtio::Error;
 use virtio::mapped::Mapped;
 use virtio::memory::{Buffer, QueueMemory};
@@ -57,19 +57,15 @@ struct Driver {
     answers: VecDeque<Message>,
     ports: Ports,
     lines: Vec<Line>,
+    interrupt: ThreadId,
 }
 
 fn run() -> ! {
-    root::report_panics();
-    // A driver that has no device does not register, so that no client finds it.
-    let started = start(utcb::my_global_id());
-    let (mut driver, interrupt) = started.unwrap_or_else(|error| panic!("no console device: {error:?}"));
-    driver::run(&mut driver, interrupt)
+    driver::start("console device", start)
 }
 
-/// Starts the device. Returns its driver and the thread id from which its interrupts come to
-/// `thread`.
-fn start(thread: ThreadId) -> Result<(Driver, ThreadId), Error> {
+/// Starts the device, whose interrupts are to come to `thread`.
+fn start(thread: ThreadId) -> Result<Driver, Error> {
     let function = pci::function(0)?;
     let registers = virtio::function::open(function, REGISTERS)?;
     let physical = memory::allocate_dma(DMA, DMA_SIZE, 64)?;
@@ -107,10 +103,15 @@ fn start(thread: ThreadId) -> Result<(Driver, ThreadId), Error> {
     }
     let device = setup.start();
     let answers = [Message::DEVICE_READY].into();
-    Ok((Driver { device, from_device, to_device, answers, ports: Ports::default(), lines }, interrupt))
+    let ports = Ports::default();
+    Ok(Driver { device, from_device, to_device, answers, ports, lines, interrupt })
 }
 
 impl driver::Driver for Driver {
+    fn interrupts(&self) -> Interrupts<'_> {
+        Interrupts::Messages(core::slice::from_ref(&self.interrupt))
+    }
+
     /// A device that breaks the rules ends the driver, so that root starts it again.
     fn serve(&mut self) {
         if let Err(error) = self.pass_everything() {
