@@ -128,6 +128,26 @@ impl<'a, const SIZE: usize> Reader<'a, SIZE> {
         })
     }
 
+    /// Copies as many bytes as there are and `buffer` can hold, which stay in the ring. Returns how
+    /// many.
+    pub fn peek(&self, buffer: &mut [u8]) -> usize {
+        let count = buffer.len().min(self.available());
+        for (at, place) in (0u32..).zip(&mut buffer[..count]) {
+            *place = self.ring.byte(self.read.wrapping_add(at)).load(Ordering::Relaxed);
+        }
+        count
+    }
+
+    /// Takes up to `count` bytes out of the ring without looking at them.
+    pub fn skip(&mut self, count: usize) {
+        self.read_each(count, |_| {});
+    }
+
+    /// How many bytes have been read, modulo 2^32.
+    pub fn position(&self) -> u32 {
+        self.read
+    }
+
     /// Returns whether the writer was waiting to be notified, and clears that mark.
     pub fn take_waiting(&self) -> bool {
         self.ring.waiting.swap(0, Ordering::SeqCst) != 0
@@ -222,8 +242,10 @@ mod tests {
                     model.extend(&bytes[..written]);
                     next = next.wrapping_add(written as u8);
                 } else {
-                    let mut buffer = vec![0; count];
+                    let (mut seen, mut buffer) = (vec![0; count], vec![0; count]);
+                    let there = reader.peek(&mut seen);
                     let read = reader.read(&mut buffer);
+                    prop_assert_eq!((there, seen), (read, buffer.clone()));
                     prop_assert_eq!(read, count.min(model.len()));
                     prop_assert!(buffer[..read].iter().all(|&byte| model.pop_front() == Some(byte)));
                 }
