@@ -108,14 +108,27 @@ impl<'a, const SIZE: usize> Reader<'a, SIZE> {
     }
 
     /// Reads up to `most` bytes, and passes each to `take`. Returns how many were read.
-    pub fn read_each(&mut self, most: usize, mut take: impl FnMut(u8)) -> usize {
+    pub fn read_each(&mut self, most: usize, take: impl FnMut(u8)) -> usize {
+        let count = self.read_ahead(most, take);
+        self.publish();
+        count
+    }
+
+    /// Reads as [`read_each`](Self::read_each) does, but the bytes stay in the ring until the
+    /// reader says that it has read them ([`publish`](Self::publish)). A reader that ends before is
+    /// followed by one that reads them again.
+    pub fn read_ahead(&mut self, most: usize, mut take: impl FnMut(u8)) -> usize {
         let count = most.min(self.available());
         for _ in 0..count {
             take(self.ring.byte(self.read).load(Ordering::Relaxed));
             self.read = self.read.wrapping_add(1);
         }
-        self.ring.read.store(self.read, Ordering::SeqCst);
         count
+    }
+
+    /// Makes the room of all bytes that were read free for the writer.
+    pub fn publish(&self) {
+        self.ring.read.store(self.read, Ordering::SeqCst);
     }
 
     /// Reads as many bytes as there are and `buffer` can hold. Returns how many.
@@ -177,6 +190,23 @@ mod tests {
         assert!(!reader.take_waiting());
         writer.wait_for_reader();
         assert!(reader.take_waiting() && !reader.take_waiting());
+    }
+
+    #[test]
+    fn what_was_read_and_not_published_is_read_again_by_the_next_reader() {
+        let ring = Ring::<8>::default();
+        let (mut writer, mut reader) = (Writer::new(&ring), Reader::new(&ring));
+        writer.write(b"abcdef");
+        let mut seen = Vec::new();
+        assert_eq!(reader.read_ahead(4, |byte| seen.push(byte)), 4);
+        assert_eq!((reader.position(), reader.available(), writer.room()), (4, 2, 2));
+        let mut next = Reader::new(&ring);
+        assert_eq!((next.position(), next.available()), (0, 6));
+        next.skip(4);
+        assert_eq!((next.position(), writer.room()), (4, 6));
+        reader.read_ahead(1, |byte| seen.push(byte));
+        reader.publish();
+        assert_eq!((seen.as_slice(), writer.room()), (&b"abcde"[..], 7));
     }
 
     #[test]

@@ -49,8 +49,7 @@ impl QueueMemory<'_> {
         let length = descriptor.length.load(Ordering::Relaxed);
         let is_completed = (1..=self.layout.size()).contains(&completed.wrapping_sub(number));
         let written = if is_completed {
-            let [used, written] =
-                [1, 2].map(|word| self.used[word + 2 * entry].load(Ordering::Relaxed));
+            let [used, written] = [1, 2].map(|word| self.used[word + 2 * entry].load(Ordering::Relaxed));
             if used != u32::from(head) {
                 return None;
             }

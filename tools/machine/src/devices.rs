@@ -150,6 +150,7 @@ pub const SCREEN: Device = Device {
     program    screen
     priority   200
     memory     12M
+    dma        1M
     screen     yes
     ports      0x3d4..0x3d5
     restart    yes
@@ -223,8 +224,8 @@ pub(crate) fn configuration_with(
     Ok(written)
 }
 
-/// The boot configuration with the argument by which drivers end after `count` steps, for each server
-/// that root starts again.
+/// The boot configuration with the argument by which drivers end after `count` steps, for each
+/// server that root starts again.
 fn ending(text: &str, count: u64) -> String {
     let mut ending = String::new();
     // The lines of one server: the first is not indented.

@@ -89,9 +89,9 @@ pub struct Suite {
     /// The image of guest programs with which the suite boots. The suite then consists of the tests
     /// in `guest`, `interactive` or `piped`, unless the image is a `stick`.
     pub image: Option<String>,
-    /// Whether the image boots by itself, as the file that `./mac image` writes: from the CD or stick
-    /// of `boots`, with its shells on the screen and on the first serial port. Such a suite is
-    /// judged by `expect`.
+    /// Whether the image boots by itself, as the file that `./mac image` writes: from the CD or
+    /// stick of `boots`, with its shells on the screen and on the first serial port. Such a suite
+    /// is judged by `expect`.
     #[serde(default)]
     pub stick: bool,
     /// Whether a directory with the files of `tests/guests/share` is shared with the guest.

@@ -212,7 +212,9 @@ impl Line {
             self.output.pieces.take(completed.token);
         }
         let Some(Client { shared, .. }) = &mut self.client else { return Ok(()) };
-        while self.is_open && let Some((piece, length)) = self.unsent.pop_front() {
+        while self.is_open
+            && let Some((piece, length)) = self.unsent.pop_front()
+        {
             // These bytes are out of the ring already.
             let (number, position) = (self.output.queue.given().wrapping_add(1), shared.output.position());
             self.notes.output.set(Progress { number, position });

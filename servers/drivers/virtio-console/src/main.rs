@@ -1,6 +1,6 @@
 //! The driver of the ports of a virtio console as a program: a server that root has started with
-//! the device's PCI function and memory for devices: 8 KiB, and 128 KiB for each port. A driver that
-//! is started again goes on where the last one has ended ([`notes`](virtio_console::notes)).
+//! the device's PCI function and memory for devices: 8 KiB, and 128 KiB for each port. A driver
+//! that is started again goes on where the last one has ended ([`notes`](virtio_console::notes)).
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 extern crate alloc;

@@ -1,9 +1,9 @@
 //! What a driver notes of its work in memory that is there after its end: a driver that is started
 //! in its place neither loses a byte nor passes one on twice.
 //!
-//! A note has the number of the next request of a queue, and the position in the client's ring up to
-//! which earlier requests have come. It is written after each request. A driver may end between a
-//! change of the ring and the note, so the next one compares the two.
+//! A note has the number of the next request of a queue, and the position in the client's ring up
+//! to which earlier requests have come. It is written after each request. A driver may end between
+//! a change of the ring and the note, so the next one compares the two.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
