@@ -6,6 +6,7 @@
 extern crate alloc;
 
 mod about;
+mod again;
 mod bounce;
 mod disk;
 mod driver;
@@ -252,7 +253,8 @@ async fn live(
     } else {
         let command = Command { arguments: options.command, environment: options.environment };
         let (descriptors, outputs) = connect(&server, &started, &streams)?;
-        driver.spawn_system_task(streams.watch(started.system.environment().clone()))?;
+        let (clock, logging) = (started.system.environment().clone(), server.clone());
+        driver.spawn_system_task(streams.look_after(clock, move |line| logging.log(line)))?;
         let status = start::run_command(&server, &started, command, descriptors).await?;
         for output in outputs {
             output.finish().await;
@@ -285,6 +287,8 @@ fn connect_terminals(
         let (shown, shower) = (terminal.clone(), port.clone());
         driver.spawn_system_task(async move { terminal_console::show(shown, &*shower).await })?;
         let (terminal, port, clock) = (terminal.clone(), port.clone(), environment.clone());
+        let (looked_after, logging) = (port.clone(), server.clone());
+        driver.spawn_system_task(looked_after.look_after(clock.clone(), move |line| logging.log(line)))?;
         driver.spawn_system_task(async move {
             terminal_console::listen(terminal, &*port, &*clock, commands).await
         })
