@@ -329,10 +329,10 @@ table! { call, number:
     // Restartable sequences and memory policies are optional, and programs do without.
     rseq | get_mempolicy | set_mempolicy | mbind: Once => Err(Error::ENOSYS.into()),
 
-    ptrace => boxed(ptrace::ptrace(call)).await,
-    process_vm_readv => boxed(remote::process_vm(call, false)).await,
-    process_vm_writev => boxed(remote::process_vm(call, true)).await,
-    kcmp => remote::kcmp(call),
+    ptrace: Changes => boxed(ptrace::ptrace(call)).await,
+    process_vm_readv: Changes => boxed(remote::process_vm(call, false)).await,
+    process_vm_writev: Changes => boxed(remote::process_vm(call, true)).await,
+    kcmp: Once => remote::kcmp(call),
 
     // Signals.
     rt_sigaction: Own => signal::rt_sigaction(call).await,
