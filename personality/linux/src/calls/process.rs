@@ -80,7 +80,7 @@ pub(crate) fn try_wait4<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
         Ok(arguments) => arguments,
         Err(error) => return Some(Err(error.into())),
     };
-    match call.table(|table| table.wait_child(call.pid(), which, options)) {
+    match call.table(|table| table.wait_change(call.tid(), which, options)) {
         Ok(Some(report)) => {
             let status = wait_status(report.event).to_le_bytes();
             let usage = to_rusage(&report.usage);
