@@ -1,5 +1,5 @@
-/* C Threads. A thread that must wait receives from a port of its own, and whoever lets it go on
- * sends the port an empty message. So no wake-up is lost, whatever comes first. */
+/* C Threads. A thread that must wait receives from a port of its own, and the thread that lets it
+ * go on sends the port an empty message. So no wake-up is lost, whatever comes first. */
 #include <cthreads.h>
 #include <mach_port_user.h>
 #include <mach_user.h>

@@ -1,6 +1,6 @@
 /* C Threads: threads of one task, with mutexes and conditions. Each C thread has a kernel thread;
- * one whose function has returned is used again for the next. Only `main`, in the first 64 KiB of its
- * stack, and C threads may call these functions, after `cthread_init`. */
+ * one whose function has returned is used again for the next. Only `main`, in the first 64 KiB of
+ * its stack, and C threads may call these functions, after `cthread_init`. */
 #ifndef CTHREADS_H
 #define CTHREADS_H
 
@@ -40,7 +40,7 @@ typedef struct condition {
 /* Makes the caller, which runs `main`, a C thread. Returns the error of the kernel. */
 kern_return_t cthread_init(void);
 
-/* Starts a thread that calls `function` with `argument`; CTHREAD_NULL: there is no memory for it. */
+/* Starts a thread that calls `function` with `argument`. CTHREAD_NULL: there is no memory. */
 cthread_t cthread_fork(cthread_fn_t function, any_t argument);
 
 /* Waits until a thread ends, and returns its result. A thread is joined once. */

@@ -1,5 +1,5 @@
 //! Memory objects of programs: external pagers after Mach 3. A program maps the memory that stands
-//! for a port; the kernel asks the task behind the port for its pages by messages, and that task
+//! for a port; the kernel asks the port's receiver for its pages by messages, and the receiver
 //! answers by calls on the object's control port.
 //!
 //! A page is asked for when it is needed, one page by a message. What a pager supplies without

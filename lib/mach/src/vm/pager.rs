@@ -137,9 +137,9 @@ pub trait Pager<M: Machine>: Send + Sync {
         false
     }
 
-    /// The object has ended, and with it the contents of pages that were changed after the pager got
-    /// them last. `changed` yields the byte offset and the frame of each; a pager for which they are
-    /// not lost keeps them now. It must not block.
+    /// The object has ended, and with it the contents of pages that were changed after the pager
+    /// got them last. `changed` yields the byte offset and the frame of each; a pager for which
+    /// they are not lost keeps them now. It must not block.
     fn ended(&self, _machine: &M, _changed: &mut dyn Iterator<Item = (u64, Frame)>) {}
 
     /// Asks the pager to allow an access to a page that it has prohibited
