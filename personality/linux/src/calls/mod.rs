@@ -17,10 +17,12 @@ mod program;
 mod ptrace;
 mod remote;
 mod schedule;
+mod seccomp;
 mod signal;
 mod socket;
 mod splice;
 mod system;
+mod sysv;
 mod time;
 mod transfer;
 
@@ -279,6 +281,8 @@ table! { call, number:
     process_vm_writev => boxed(remote::process_vm(call, true)).await,
     kcmp => remote::kcmp(call),
 
+    seccomp => boxed(seccomp::seccomp(call)).await,
+
     // Signals.
     rt_sigaction => signal::rt_sigaction(call).await,
     rt_sigprocmask => signal::rt_sigprocmask(call).await,
@@ -311,6 +315,20 @@ table! { call, number:
     munlockall => boxed(memory::munlockall(call)).await,
     membarrier => memory::membarrier(call),
     futex => futex::futex(call).await,
+
+    // System V objects.
+    shmget => boxed(sysv::shmget(call)).await,
+    shmat => boxed(sysv::shmat(call)).await,
+    shmdt => boxed(sysv::shmdt(call)).await,
+    shmctl => boxed(sysv::shmctl(call)).await,
+    semget => sysv::semget(call),
+    semop => boxed(sysv::semop(call, false)).await,
+    semtimedop => boxed(sysv::semop(call, true)).await,
+    semctl => boxed(sysv::semctl(call)).await,
+    msgget => sysv::msgget(call),
+    msgsnd => boxed(sysv::msgsnd(call)).await,
+    msgrcv => boxed(sysv::msgrcv(call)).await,
+    msgctl => boxed(sysv::msgctl(call)).await,
 
     // Time.
     clock_gettime => time::clock_gettime(call).await,
