@@ -40,34 +40,40 @@ pub const ENTROPY: Device = Device {
 /// The name of QEMU's node for the contents of the disk.
 pub(crate) const DISK_NODE: &str = "disk";
 
+/// The lines that make root start the driver of a disk, with these further lines, and a file server
+/// for the file systems on it.
+macro_rules! disk_servers {
+    ($more:literal) => {
+        concat!(
+            "server disk
+    program    virtio-blk
+    priority   200
+    memory     1M
+    dma        256K
+    pci        1af4:1042
+    restart    yes
+",
+            $more,
+            "server ext4
+    program    ext4
+    priority   150
+    memory     24M
+    restart    yes
+"
+        )
+    };
+}
+
 /// A disk, whose contents are QEMU's node [`DISK_NODE`].
 pub const DISK: Device = Device {
     qemu: "virtio-blk-pci,disable-legacy=on,drive=disk",
     program: "virtio-blk",
-    server: "server disk
-    program    virtio-blk
-    priority   200
-    memory     1M
-    dma        256K
-    pci        1af4:1042
-    restart    yes
-",
+    server: disk_servers!(""),
 };
 
 /// The disk with a driver that ends again and again, each time after so many commands: as often as
 /// root starts it again, and no more.
-pub const FRAGILE_DISK: Device = Device {
-    server: "server disk
-    program    virtio-blk
-    priority   200
-    memory     1M
-    dma        256K
-    pci        1af4:1042
-    restart    yes
-    arguments  end-after=150
-",
-    ..DISK
-};
+pub const FRAGILE_DISK: Device = Device { server: disk_servers!("    arguments  end-after=150\n"), ..DISK };
 
 /// An empty disk that a machine has for itself, as a suite describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
