@@ -134,7 +134,7 @@ pub fn guest_files() -> impl Iterator<Item = PathBuf> {
     ["kernel"].into_iter().chain(GUEST_SYSTEM).map(|name| tree::boot().join(name))
 }
 
-const GUEST_SYSTEM: [&str; 10] = [
+const GUEST_SYSTEM: [&str; 11] = [
     "sigma0",
     "root",
     "console",
@@ -144,6 +144,7 @@ const GUEST_SYSTEM: [&str; 10] = [
     "virtio-9p",
     "ps2",
     "screen",
+    "ext4",
     "unix",
 ];
 

@@ -336,7 +336,7 @@ table! { call, number:
     process_vm_writev: Changes => boxed(remote::process_vm(call, true)).await,
     kcmp: Once => remote::kcmp(call),
 
-    seccomp => boxed(seccomp::seccomp(call)).await,
+    seccomp: Changes => boxed(seccomp::seccomp(call)).await,
 
     // Signals.
     rt_sigaction: Own => signal::rt_sigaction(call).await,
@@ -372,18 +372,18 @@ table! { call, number:
     futex: Own => futex::futex(call).await,
 
     // System V objects.
-    shmget => boxed(sysv::shmget(call)).await,
-    shmat => boxed(sysv::shmat(call)).await,
-    shmdt => boxed(sysv::shmdt(call)).await,
-    shmctl => boxed(sysv::shmctl(call)).await,
-    semget => sysv::semget(call),
-    semop => boxed(sysv::semop(call, false)).await,
-    semtimedop => boxed(sysv::semop(call, true)).await,
-    semctl => boxed(sysv::semctl(call)).await,
-    msgget => sysv::msgget(call),
-    msgsnd => boxed(sysv::msgsnd(call)).await,
-    msgrcv => boxed(sysv::msgrcv(call)).await,
-    msgctl => boxed(sysv::msgctl(call)).await,
+    shmget: Changes => boxed(sysv::shmget(call)).await,
+    shmat: Changes => boxed(sysv::shmat(call)).await,
+    shmdt: Changes => boxed(sysv::shmdt(call)).await,
+    shmctl: Changes => boxed(sysv::shmctl(call)).await,
+    semget: Once => sysv::semget(call),
+    semop: Changes => boxed(sysv::semop(call, false)).await,
+    semtimedop: Changes => boxed(sysv::semop(call, true)).await,
+    semctl: Changes => boxed(sysv::semctl(call)).await,
+    msgget: Once => sysv::msgget(call),
+    msgsnd: Changes => boxed(sysv::msgsnd(call)).await,
+    msgrcv: Changes => boxed(sysv::msgrcv(call)).await,
+    msgctl: Changes => boxed(sysv::msgctl(call)).await,
 
     // Time.
     clock_gettime: Once => time::clock_gettime(call).await,
