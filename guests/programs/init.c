@@ -6,11 +6,11 @@
  *   login shell init -- COMMAND ...  not as the first process: runs the command on the terminal
  *   that it has poweroff, reboot     the same program under another name
  *
- * With the variable TTY the command is at a terminal as a user has it: what it prints and reads there
- * is treated as usual. The variable CONSOLES names virtual consoles on which login shells run, too. The variables ROWS
- * and COLUMNS say how large the terminal is. Under Linux, whose command line
- * gives the variables LOG and TERMINAL, the command's status is written to LOG as "guest: status N"
- * before the machine is switched off, and the command runs on TERMINAL.
+ * With the variable TTY the command is at a terminal as a user has it: what it prints and reads
+ * there is treated as usual. The variable CONSOLES names virtual consoles on which login shells
+ * run, too. The variables ROWS and COLUMNS say how large the terminal is. Under Linux, whose
+ * command line gives the variables LOG and TERMINAL, the command's status is written to LOG as
+ * "guest: status N" before the machine is switched off, and the command runs on TERMINAL.
  *
  * A command's output is to arrive unchanged, and its input is not to be shown. So before it begins
  * the terminal is set accordingly, and a control sequence that shows nothing is written there: it
@@ -108,8 +108,8 @@ static char **command(void)
     return count > 0 ? list : 0;
 }
 
-/* Its size; for a command, unless a user is at the terminal, that what it prints and reads passes as
- * it is. */
+/* Its size; for a command, unless a user is at the terminal, that what it prints and reads passes
+ * as it is. */
 static void set_terminal(int terminal, int for_command)
 {
     struct winsize size = {0};

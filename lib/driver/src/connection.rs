@@ -18,10 +18,10 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Finds the driver that is the server `name`, and shares `size` bytes with it, which are mapped
-    /// at `address`, a multiple of 4096. `attach` makes the driver's request to attach a client, of
-    /// the driver's thread and the share's number. Returns the driver's answer, too. Blocks until
-    /// the driver has registered and has answered.
+    /// Finds the driver that is the server `name`, and shares `size` bytes with it, which are
+    /// mapped at `address`, a multiple of 4096. `attach` makes the driver's request to attach a
+    /// client, of the driver's thread and the share's number. Returns the driver's answer, too.
+    /// Blocks until the driver has registered and has answered.
     ///
     /// # Errors
     /// `NotFound`: there is no such server, it has ended for good, or it is no driver of this kind.

@@ -93,8 +93,8 @@ impl Direct {
         self.reply_wait_for(to, reply, rooms, Time::NEVER)
     }
 
-    /// Sends the message in the registers as [`reply_wait`](Self::reply_wait) does, and receives the
-    /// next request for so long at most.
+    /// Sends the message in the registers as [`reply_wait`](Self::reply_wait) does, and receives
+    /// the next request for so long at most.
     ///
     /// # Errors
     /// `Timeout` in the receive phase: there was none. Otherwise the IPC has failed. If the send

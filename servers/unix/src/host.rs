@@ -44,7 +44,8 @@ impl Streams {
                 // The first port of the device is for a console.
                 let (port, area) = (number + 1, places::STREAMS + u64::from(number) * NEXT_STREAM);
                 let ends = client::open(NAME, port, area, l4::utcb::my_global_id(), places::STREAM_NEWS)?;
-                *stream = Some(Arc::new(HostStream { port, ends: SpinLock::new(ends), queue: PollQueue::new() }));
+                *stream =
+                    Some(Arc::new(HostStream { port, ends: SpinLock::new(ends), queue: PollQueue::new() }));
             }
         }
         Ok(streams)
@@ -59,8 +60,8 @@ impl Streams {
         }
     }
 
-    /// Connects the streams with the driver that is started in place of one that has ended. Ends the
-    /// system when none is started any more: what was under way is lost then.
+    /// Connects the streams with the driver that is started in place of one that has ended. Ends
+    /// the system when none is started any more: what was under way is lost then.
     pub(crate) async fn look_after(self, clock: Arc<dyn Environment>, log: impl Fn(Arguments<'_>)) {
         let streams: Vec<_> = self.0.into_iter().flatten().collect();
         let Some(first) = streams.first() else { return };
@@ -68,14 +69,15 @@ impl Streams {
             again::ended(&*clock, || first.ends.lock().has_ended()).await;
             for stream in &streams {
                 let thread = l4::utcb::my_global_id();
-                let again =
-                    || stream.ends.lock().open_again(NAME, stream.port, thread, places::STREAM_NEWS);
+                let again = || stream.ends.lock().open_again(NAME, stream.port, thread, places::STREAM_NEWS);
                 if !again::connect(&*clock, again).await {
-                    say(format_args!("unix: the server {NAME} has ended, and bytes of the command's are lost"));
+                    say(format_args!(
+                        "unix: the server {NAME} has ended, and bytes of the command's are lost"
+                    ));
                     crate::end(crate::FAILED);
                 }
             }
-            // What the driver did before a stream was connected was said to no one.
+            // Of what the driver did before a stream was connected there is no notification.
             streams.iter().for_each(|stream| stream.queue.wake(Readiness::READ | Readiness::WRITE));
             log(format_args!("the server {NAME} is there again"));
         }

@@ -115,7 +115,11 @@ impl Port {
 
     /// Connects with the driver that is started in place of one that has ended. Ends when none is
     /// started any more. Programs only notice that it takes a moment.
-    pub(crate) async fn look_after(self: Arc<Self>, clock: Arc<dyn Environment>, log: impl Fn(Arguments<'_>)) {
+    pub(crate) async fn look_after(
+        self: Arc<Self>,
+        clock: Arc<dyn Environment>,
+        log: impl Fn(Arguments<'_>),
+    ) {
         let Some(ends) = &self.ends else { return };
         let Ends { driver, number, view, .. } = ends;
         loop {

@@ -22,7 +22,8 @@ const COLUMNS: u16 = 97;
 /// How often the limit of time is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Runs the command at a terminal. Returns what was wrong. What the terminal shows is kept in `log`.
+/// Runs the command at a terminal. Returns what was wrong. What the terminal shows is kept in
+/// `log`.
 pub(super) fn play(test: &Piped, run: &Run, log: &Path) -> Result<Vec<String>> {
     let Expected::Text(last) = &test.output else { bail!("at a terminal, the output is a text") };
     let (mut keyboard, terminal) = pair()?;

@@ -321,7 +321,10 @@ impl Run {
             // Before the command has its terminal, keys that are typed would be lost. So they wait
             // until then. A terminal that passes each key on leaves at Ctrl-C meanwhile, as every
             // other does.
-            while self.at_terminal && !self.readiness.ready && let Ok(typed) = typed.try_recv() {
+            while self.at_terminal
+                && !self.readiness.ready
+                && let Ok(typed) = typed.try_recv()
+            {
                 match typed {
                     Typed::Leave => leaving = true,
                     Typed::Bytes(bytes) if bytes.contains(&INTERRUPT) => {

@@ -5,7 +5,7 @@
 //! of its machine models, boot paths and processor counts. Its verdict comes from the TAP lines
 //! that a program prints, from texts that must appear on the console, or from both.
 
-use crate::devices::ScratchDisk;
+use crate::devices::{DISK, ScratchDisk};
 use crate::keys;
 use crate::qemu::{self, Accelerator, Boot, Machine};
 use crate::tap;
@@ -45,6 +45,8 @@ pub struct Suite {
     stays: bool,
     /// An empty disk of the machine, with its driver.
     disk: Option<ScratchDisk>,
+    /// After how many steps of its work each driver ends, as often as root starts it again.
+    ends_after: Option<u64>,
     /// Whether instructions are counted instead of time. Not for suites about races, since
     /// processors take turns then.
     #[serde(default)]
@@ -87,9 +89,9 @@ pub struct Suite {
     /// The image of guest programs with which the suite boots. The suite then consists of the tests
     /// in `guest`, `interactive` or `piped`, unless the image is a `stick`.
     pub image: Option<String>,
-    /// Whether the image boots by itself, as the file that `./mac image` writes: from the CD or stick
-    /// of `boots`, with its shells on the screen and on the first serial port. Such a suite is
-    /// judged by `expect`.
+    /// Whether the image boots by itself, as the file that `./mac image` writes: from the CD or
+    /// stick of `boots`, with its shells on the screen and on the first serial port. Such a suite
+    /// is judged by `expect`.
     #[serde(default)]
     pub stick: bool,
     /// Whether a directory with the files of `tests/guests/share` is shared with the guest.
@@ -429,7 +431,8 @@ impl Suite {
                     .to_string(),
                 modules: self.modules.clone(),
                 icount: self.icount,
-                devices: self.disk.iter().map(ScratchDisk::device).collect(),
+                devices: self.disk.iter().map(|_| DISK).collect(),
+                ends_after: self.ends_after,
                 disk: self.disk.clone(),
                 extra: self.qemu.clone(),
                 ..Machine::default()

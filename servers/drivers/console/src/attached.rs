@@ -69,6 +69,31 @@ impl Ends {
         self.output.read_each(most, take)
     }
 
+    /// Takes bytes as [`take_each`](Self::take_each) does, but the client is told only by
+    /// [`publish`](Self::publish): a driver that ends before is followed by one that takes them
+    /// again.
+    pub fn take_ahead(&mut self, most: usize, take: impl FnMut(u8)) -> usize {
+        self.output.read_ahead(most, take)
+    }
+
+    /// Tells the client that all bytes which were taken are not needed any more.
+    pub fn publish(&self) {
+        self.output.publish();
+    }
+
+    /// The position in the client's output, modulo 2^32.
+    pub fn position(&self) -> u32 {
+        self.output.position()
+    }
+
+    /// Goes on at a position that an earlier driver had reached, if it is in this client's output.
+    pub fn go_on_at(&mut self, position: u32) {
+        let ahead = position.wrapping_sub(self.output.position()) as usize;
+        if ahead <= self.output.available() {
+            self.output.skip(ahead);
+        }
+    }
+
     /// How many bytes of output there are.
     pub fn available(&self) -> usize {
         self.output.available()

@@ -62,8 +62,8 @@ const ABSENT: u8 = 0xff;
 /// driver busy for ever.
 const ROUNDS: usize = 1000;
 
-/// How often the status is read, about a microsecond each time, while the bytes of an earlier driver
-/// leave the port.
+/// How often the status is read, about a microsecond each time, while the bytes of an earlier
+/// driver leave the port.
 const SENDING_READS: usize = 10_000;
 
 /// A serial port.
@@ -213,8 +213,7 @@ mod tests {
                     if self.sends_alone && self.status_reads % 4 == 0 {
                         self.tick();
                     }
-                    let empty =
-                        if self.transmitting.is_empty() { TRANSMITTER_EMPTY | ALL_SENT } else { 0 };
+                    let empty = if self.transmitting.is_empty() { TRANSMITTER_EMPTY | ALL_SENT } else { 0 };
                     empty | u8::from(!self.received.is_empty())
                 }
                 _ => self.registers[usize::from(register)],

@@ -10,8 +10,8 @@ use console::area;
 use console::attached::{self, Ends};
 use core::fmt::Write;
 use direct::Reply;
-use driver::{Interrupts, WORK, end};
 use driver::client::{Attachment, Client};
+use driver::{Interrupts, WORK, end};
 use input::client::Input;
 use input::event::Event;
 use input::keymap::{Action, KeyMap, Modes as KeyModes, Typed};
@@ -20,11 +20,12 @@ use l4::direct::Direct;
 use l4::x2::boot_info::Screen as Description;
 use l4::x2::{MessageTag, ThreadId, Time};
 use l4::{extension, port, utcb};
-use rt::root::{self, Status, device};
+use rt::root::{self, Status, device, memory};
 use rt::start_page;
 use screen::characters::Characters;
 use screen::framebuffer::Framebuffer;
 use screen::memory::ScreenMemory;
+use screen::saved::{self, Saved};
 use screen::shown::{Display, Screen, Shown};
 use terminal::{Cell, Modes, Terminal};
 
@@ -42,6 +43,8 @@ const KEYBOARDS: u64 = 0x5000_0000;
 const NEXT_KEYBOARD: u64 = 4096;
 /// The address at which the screen's memory is mapped.
 const SCREEN: u64 = 0x100_0000_0000;
+/// The address of the memory in which consoles are saved.
+const SAVED: u64 = 0x6000_0000;
 /// The most lines that a console keeps after they have left it, and the bytes that the lines of all
 /// consoles may take together.
 const MOST_HISTORY: usize = 200;
@@ -60,6 +63,10 @@ const CURSOR_OFF: u8 = 0x20;
 struct Console {
     terminal: Terminal,
     client: Option<Client<Ends>>,
+    /// Whether there was output since the console was saved.
+    is_changed: bool,
+    /// The position in the client's output at which an earlier server had saved the console.
+    saved: Option<u32>,
 }
 
 /// A keyboard, and its state.
@@ -80,6 +87,8 @@ struct Consoles {
     screen: Screen<Kind>,
     consoles: Vec<Console>,
     keyboards: Vec<Keyboard>,
+    /// Where consoles are saved, if the configuration gives the server memory for that.
+    saved: Option<Saved>,
     /// The index of the console that is visible.
     visible: usize,
     /// Whether another console was visible when the screen was drawn last.
@@ -114,12 +123,24 @@ fn start() -> Result<Consoles, &'static str> {
     let (columns, rows) = screen.size();
     let line = columns * size_of::<Cell>();
     let history = (HISTORY_BYTES / CONSOLES as usize / line).min(MOST_HISTORY);
-    let console = || Console { terminal: Terminal::new(columns, rows, history), client: None };
-    let consoles = (0..CONSOLES).map(|_| console()).collect();
+    let saved = memory::allocate_kept_dma(SAVED, saved::SIZE, 64).ok();
+    // SAFETY: root has mapped the memory for this program, which never frees it; nothing else is
+    // there.
+    let saved = saved.map(|_| unsafe { Saved::at(SAVED) });
+    let console = |index| {
+        let mut terminal = Terminal::new(columns, rows, history);
+        let before = saved.as_ref().and_then(|saved| saved.load(index));
+        let saved = before.map(|(position, description)| {
+            terminal.write(&description);
+            position
+        });
+        Console { terminal, client: None, is_changed: false, saved }
+    };
+    let consoles = (0..CONSOLES as usize).map(console).collect();
     let words = start_page::read().map_or("", |(_, arguments)| arguments).split_whitespace();
     let names = words.filter(|word| !word.contains('='));
     let keyboards = names.enumerate().map(|(index, name)| Keyboard::open(name, index as u64)).collect();
-    Ok(Consoles { screen, consoles, keyboards, visible: 0, is_new: true, is_fresh: true })
+    Ok(Consoles { screen, consoles, keyboards, saved, visible: 0, is_new: true, is_fresh: true })
 }
 
 /// Maps the screen's memory. Ends the server if that cannot be.
@@ -207,6 +228,7 @@ impl driver::Driver for Consoles {
                 break;
             }
         }
+        self.save();
         self.tell_state();
         let Consoles { screen, consoles, visible, is_new, .. } = self;
         screen.show(&mut consoles[*visible].terminal, core::mem::take(is_new));
@@ -234,6 +256,19 @@ impl Consoles {
             was_any |= console.step();
         }
         was_any
+    }
+
+    /// Saves the consoles that have changed. Only then their clients may forget the output.
+    fn save(&mut self) {
+        for (index, console) in self.consoles.iter_mut().enumerate() {
+            let Some(client) = console.client.as_ref().filter(|_| console.is_changed) else { continue };
+            console.is_changed = false;
+            if let Some(saved) = &self.saved {
+                saved.save(index, client.shared.position(), &console.terminal.describe());
+            }
+            end::step();
+            client.shared.publish();
+        }
     }
 
     /// Takes the clients' wishes, and tells them which console is visible and which locks are on.
@@ -300,7 +335,7 @@ impl Console {
     fn step(&mut self) -> bool {
         let Some(client) = &mut self.client else { return false };
         let (mut piece, mut length) = ([0; PIECE], 0);
-        client.shared.take_each(PIECE, |byte| {
+        client.shared.take_ahead(PIECE, |byte| {
             piece[length] = byte;
             length += 1;
         });
@@ -308,6 +343,7 @@ impl Console {
             end::step();
         }
         self.terminal.write(&piece[..length]);
+        self.is_changed |= length > 0;
         let answers = self.terminal.take_answers();
         self.type_in(&answers);
         length > 0
@@ -336,6 +372,9 @@ impl Server for Consoles {
         let address = AREAS + index * area::SIZE;
         // SAFETY: nothing else is at this address, and the client is always this field.
         unsafe { attached::attach(&mut console.client, Attachment { share, thread, bits }, address)? };
+        if let Some((client, position)) = console.client.as_mut().zip(console.saved.take()) {
+            client.shared.go_on_at(position);
+        }
         // A server that is started again goes on with the console that was visible.
         let visible = console.client.as_ref().map_or(0, |client| client.shared.visible());
         if core::mem::take(&mut self.is_fresh) {

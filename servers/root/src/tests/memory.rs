@@ -157,8 +157,7 @@ fn what_devices_may_write_is_kept_for_the_server_that_had_it() {
 fn a_share_is_renewed_for_the_server_that_is_started_in_place_of_its_partner() {
     let mut root = Root::start(&two(8, "restart yes\n"));
     let (a, b) = (root.first(1).raw(), root.first(0).raw());
-    let renew =
-        |root: &mut Root, by, share, to| root.request(by, request::ROOT_SHARE_RENEW, &[share, to]);
+    let renew = |root: &mut Root, by, share, to| root.request(by, request::ROOT_SHARE_RENEW, &[share, to]);
     assert_eq!(root.request(1, request::ROOT_SHARE_CREATE, &[ROOM, PAGE, b]), Some(Answer::One(1)));
     assert_eq!(renew(&mut root, 1, 1, b), refused(Status::InUse));
     assert_eq!(root.request(0, request::ROOT_SHARE_MAP, &[1, ROOM]), Some(Answer::One(PAGE)));

@@ -67,8 +67,8 @@ pub(super) struct Simulation {
     pub(super) interrupts: BTreeMap<u32, ThreadId>,
     /// Pages that a space could write and that have not been cleared since, with the space.
     dirty: BTreeMap<u64, u32>,
-    /// The memory of root's cleared shares, and that of devices, which servers get as it is, as they
-    /// were before the present request.
+    /// The memory of root's cleared shares, and that of devices, which servers get as it is, as
+    /// they were before the present request.
     pub(super) shares: Vec<Range<u64>>,
     pub(super) replies: Vec<(ThreadId, ThreadId, Answer)>,
     pub(super) reports: Vec<String>,
