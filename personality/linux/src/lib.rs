@@ -36,6 +36,7 @@ mod describe;
 mod epoll;
 pub mod errno;
 mod eventfd;
+mod file_capabilities;
 mod futex;
 mod inotify;
 mod kept;
