@@ -2,6 +2,7 @@
 
 pub mod file;
 pub mod process;
+pub mod registers;
 pub mod signal;
 pub mod socket;
 pub mod terminal;

@@ -112,7 +112,14 @@ pub fn wait_status(event: ChildEvent) -> u32 {
         ChildEvent::Dumped(signal) => u32::from(signal.number()) | 0x80,
         ChildEvent::Stopped(signal) => u32::from(signal.number()) << 8 | 0x7f,
         ChildEvent::Continued => 0xffff,
+        ChildEvent::Traced { signal, event, is_call } => stop_code(signal, event, is_call) << 8 | 0x7f,
     }
+}
+
+/// The code of a tracee's stop: a signal with a mark for system calls, and an event.
+pub fn stop_code(signal: Signal, event: u8, is_call: bool) -> u32 {
+    let mark = if is_call { 0x80 } else { 0 };
+    u32::from(signal.number()) | mark | u32::from(event) << 8
 }
 
 /// The fields si_code and si_status for a change of a child.
@@ -123,6 +130,7 @@ pub fn child_code(event: ChildEvent) -> (i32, i32) {
         ChildEvent::Dumped(signal) => (3, signal.number().into()),
         ChildEvent::Stopped(signal) => (5, signal.number().into()),
         ChildEvent::Continued => (6, Signal::CONT.number().into()),
+        ChildEvent::Traced { signal, event, is_call } => (4, stop_code(signal, event, is_call) as i32),
     }
 }
 

@@ -182,7 +182,8 @@ pub(super) async fn status_text<M: Machine>(system: &System<M>, subject: Subject
         line("Ngid", format_args!("0"));
         line("Pid", format_args!("{id}"));
         line("PPid", format_args!("{}", process.parent().map_or(0, Pid::number)));
-        line("TracerPid", format_args!("0"));
+        let tracer = table.tracing(id).map_or(0, |tracing| tracing.tracer_process().number());
+        line("TracerPid", format_args!("{tracer}"));
         line("Uid", format_args!("{}\t{}\t{}\t{}", user.real, user.effective, user.saved, user.file));
         line("Gid", format_args!("{}\t{}\t{}\t{}", group.real, group.effective, group.saved, group.file));
         line("FDSize", format_args!("{}", 64));

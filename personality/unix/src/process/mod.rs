@@ -24,6 +24,7 @@ mod records;
 mod signals;
 mod state;
 mod table;
+mod trace;
 mod wait;
 
 #[cfg(test)]
@@ -41,4 +42,5 @@ pub use limits::{Limit, Limits, Resource};
 pub use records::{Control, ExitStatus, Listener, Phase, Process, RunState, Stop, Thread};
 pub use signals::Target;
 pub use table::{FatalReport, Table};
+pub use trace::{TraceEvent, TraceOptions, TraceResume, TraceStop, Tracing};
 pub use wait::{ChildReport, WaitFor, WaitOptions};

@@ -2,9 +2,12 @@
 
 use super::children::Children;
 use super::state::IndexedState;
+use super::trace::{Tracer, Tracing};
 use super::{ExactPid, Limits, Pid, Usage};
 use crate::credentials::Credentials;
-use crate::signal::{Actions, AlternateStack, ChildEvent, PendingSignals, Signal, SignalSet};
+use crate::signal::{
+    Actions, AlternateStack, ChildEvent, PendingSignals, Signal, SignalInformation, SignalSet,
+};
 use crate::sync::SpinLock;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -152,6 +155,8 @@ pub enum RunState {
     Sleeping,
     /// The thread is stopped by job control.
     Stopped,
+    /// The thread is stopped for its tracer.
+    Traced,
 }
 
 /// The record of a process.
@@ -168,6 +173,16 @@ pub struct Process {
     pub(super) vfork_parent: Option<Pid>,
     /// The OOM killer has chosen the process: until it has ended, it does not wait for memory.
     pub(super) gives_memory: bool,
+    /// The threads that threads of this process trace. A process whose threads have ended is among
+    /// them until its tracer has waited for it.
+    pub(super) tracees: BTreeSet<Pid>,
+    /// The traced threads that have ended, until this process has waited for them.
+    pub(super) ended_tracees: BTreeMap<Pid, ExitStatus>,
+    /// The tracer of the first thread, after that has ended: it learns of the end of the process
+    /// before the parent does.
+    pub(super) tracer: Option<Tracer>,
+    /// The thread that made this process.
+    pub(super) creator: Option<Pid>,
     /// The thread that executes a new program and waits for the others to end.
     pub(super) executing: Option<Pid>,
     pub(super) actions: Arc<SpinLock<Actions>>,
@@ -200,6 +215,8 @@ pub struct Process {
     pub children_usage: Usage,
     /// The resource limits of the process.
     pub limits: Limits,
+    /// Whether programs that the process executes are placed at random addresses.
+    pub randomises: bool,
     /// The nice value of the process, -20..=19.
     pub nice: i8,
     /// How readily the OOM killer chooses the process, -1000..=1000: this many thousandths of all
@@ -340,6 +357,10 @@ pub struct Thread {
     pub(super) pending: PendingSignals,
     pub(super) credentials: Arc<Credentials>,
     pub(super) name: [u8; 16],
+    /// What is recorded if another thread traces this one.
+    pub(super) tracing: Option<Box<Tracing>>,
+    /// The signal that the thread takes next, after its tracer has seen it.
+    pub(super) injected: Option<SignalInformation>,
 
     /// The thread's alternate signal stack.
     pub stack: AlternateStack,
@@ -393,6 +414,9 @@ impl Thread {
 
     /// The thread's state as `ps` shows it.
     pub fn run_state(&self) -> RunState {
+        if self.tracing.as_ref().is_some_and(|tracing| tracing.stop().is_some()) {
+            return RunState::Traced;
+        }
         match (self.is_stopped, self.waker.is_some() && !self.is_in_program) {
             (true, _) => RunState::Stopped,
             (false, true) => RunState::Sleeping,

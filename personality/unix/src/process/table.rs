@@ -8,7 +8,7 @@ use crate::account::{Account, Capacity, Settings};
 use crate::credentials::Credentials;
 use crate::signal::{Signal, SignalInformation, SignalSet};
 use crate::{Error, Result};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::task::Waker;
@@ -63,6 +63,8 @@ pub struct Table {
     pub(super) users: BTreeMap<u32, UserCharges>,
     settings: Arc<Settings>,
     pub(super) ids: Allocator,
+    /// The ids of traced threads that have ended, and for which their tracers have not waited.
+    pub(super) held_ids: BTreeSet<Pid>,
     pub(super) max_threads: usize,
     pub(super) forks: u64,
     /// Resources that processes used which have been removed.
@@ -83,6 +85,7 @@ impl Table {
             users: BTreeMap::new(),
             settings: Settings::new(capacity.server_memory),
             ids: Allocator::new(Pid::LIMIT),
+            held_ids: BTreeSet::new(),
             max_threads: capacity.threads,
             forks: 0,
             gone: Usage::default(),
@@ -151,6 +154,7 @@ impl Table {
             || self.processes.contains_key(&pid)
             || self.groups.contains_key(&pid)
             || self.sessions.contains_key(&pid)
+            || self.held_ids.contains(&pid)
     }
 
     /// Frees `id` if no thread, process, group or session has it any more.
@@ -201,11 +205,12 @@ impl Table {
         }
     }
 
-    /// Records that thread `tid` has come to the server.
-    pub fn enter(&mut self, tid: Pid) {
-        if let Some(thread) = self.threads.get_mut(&tid) {
+    /// Records that thread `tid` has come to the server. Returns whether it is traced.
+    pub fn enter(&mut self, tid: Pid) -> bool {
+        self.threads.get_mut(&tid).is_some_and(|thread| {
             thread.is_in_program = false;
-        }
+            thread.tracing.is_some()
+        })
     }
 
     /// Whether thread `tid` has to interrupt its request: for a signal, a stop, or its end.
@@ -215,7 +220,8 @@ impl Table {
         let pending = thread.pending.set() | process.pending.set();
         thread.must_exit
             || process.state.phase != Phase::Running
-            || process.state.stop != super::Stop::Running
+            || self.stop_holds(tid)
+            || thread.tracing.as_ref().is_some_and(|tracing| tracing.is_interrupted)
             || !(pending & !(thread.blocked & !SignalSet::UNMASKABLE)).is_empty()
     }
 

@@ -89,6 +89,15 @@ pub enum ChildEvent {
     Stopped(Signal),
     /// The child was continued.
     Continued,
+    /// A traced thread has stopped for its tracer.
+    Traced {
+        /// The signal that is reported.
+        signal: Signal,
+        /// The number of the event; 0 for none.
+        event: u8,
+        /// Whether the stop is one at a system call, and the tracer wants that marked.
+        is_call: bool,
+    },
 }
 
 /// How an instruction failed.
