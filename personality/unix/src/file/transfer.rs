@@ -210,7 +210,7 @@ impl OpenFile {
             return Ok(0);
         }
         let flags = self.flags();
-        caller.drop_set_ids(vnode).await?;
+        caller.drop_privileges(vnode).await?;
         let limit = caller.file_size_limit.min(OFFSET_MAXIMUM);
         let start = from.transferred();
         let mut turn = start;

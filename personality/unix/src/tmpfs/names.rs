@@ -404,6 +404,10 @@ impl Vnode for Node {
         self.file_memory().cloned().map_err(|_| Error::ENODEV)
     }
 
+    fn has_attributes(&self) -> bool {
+        self.is_extended()
+    }
+
     fn attribute<'a>(&'a self, name: &'a [u8]) -> MaybeReady<'a, Result<Vec<u8>>> {
         MaybeReady::ready(self.extended(name))
     }

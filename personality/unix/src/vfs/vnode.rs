@@ -408,6 +408,13 @@ pub trait Vnode: Any + Send + Sync {
         Err(Error::ENODEV)
     }
 
+    /// Whether the file may have extended attributes that are honoured, such as the one with the
+    /// privileges that it gives ([`crate::privilege::FilePrivileges`]). It is asked at each write,
+    /// so it takes no time.
+    fn has_attributes(&self) -> bool {
+        false
+    }
+
     /// The value of an extended attribute; `ENODATA` if there is none.
     fn attribute<'a>(&'a self, name: &'a [u8]) -> MaybeReady<'a, Result<Vec<u8>>> {
         let _ = name;
