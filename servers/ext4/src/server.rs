@@ -41,7 +41,8 @@ impl<D: BlockIo + Clone, C: WallClock> FileServer<D, C> {
         match call {
             Call::Mount { fid, read_only, time } => self.mount(fid, read_only, time, kind, tag),
             Call::Unmount => {
-                // What cannot be brought to the disk is replayed from the journal at the next mount.
+                // What cannot be brought to the disk is replayed from the journal at the next
+                // mount.
                 let done = self.mounted.take().map_or(Ok(()), |mut mounted| mounted.unmount());
                 simple(done, kind, tag)
             }

@@ -10,6 +10,7 @@ use mach::Machine;
 use unix::clock::{Clock, When};
 use unix::process::Pid;
 use unix::signal::RestartKind;
+use unix::sync::poll_once;
 use unix::{Error, Result};
 
 const WAIT: u32 = 0;
@@ -96,6 +97,23 @@ pub(crate) async fn futex<M: Machine>(call: &Call<'_, M>) -> Done {
             Ok(0)
         }
         _ => Err(Error::ENOSYS.into()),
+    }
+}
+
+/// Does [`futex`] if the command wakes waiters, or if it would wait for a word that has another
+/// value already.
+pub(crate) fn try_futex<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
+    let (address, flags) = (call.arg(0), call.uint(1));
+    match flags & !(PRIVATE | REALTIME) {
+        command @ (WAIT | WAIT_BITSET) => {
+            let is_valid = address.is_multiple_of(4) && (command == WAIT || call.uint(5) != 0);
+            let value = u32::from_le_bytes(call.try_read(address)?);
+            let has_changed = is_valid && call.arg(3) == 0 && value != call.uint(2);
+            has_changed.then(|| Err(Error::EAGAIN.into()))
+        }
+        WAKE | WAKE_BITSET | REQUEUE | CMP_REQUEUE | WAKE_OP => poll_once(futex(call)),
+        // Locks with inheritance of priorities wait, or have waiters.
+        _ => None,
     }
 }
 

@@ -60,6 +60,18 @@ impl Vfs {
 }
 
 impl Caller<'_> {
+    /// Makes a file in memory of this size, opened twice: for reading and writing, and for reading
+    /// only.
+    pub async fn make_shared_memory(&self, name: Vec<u8>, size: u64) -> Result<[Arc<OpenFile>; 2]> {
+        let writable = self.make_memory_file(name.clone()).await?;
+        writable.truncate(self, size).await?;
+        let location = writable.location().ok_or(Error::ENODEV)?.clone();
+        let entry = (location.mount.root(), name);
+        let readable = OpenFile::of_vnode(location, Some(entry), OpenFlags::READ, None);
+        readable.forbid_linking();
+        Ok([writable, readable])
+    }
+
     /// Makes a file in memory and opens it for reading and writing. It has no name in any
     /// directory; `name` is only shown.
     pub async fn make_memory_file(&self, name: Vec<u8>) -> Result<Arc<OpenFile>> {
