@@ -82,7 +82,7 @@ impl Stream {
 
     /// Whether everything that was written is passed on to the host, or has no reader there.
     pub fn is_drained(&self) -> bool {
-        self.output.is_drained() && self.area.unsent() == 0 || self.area.host() == Host::Closed
+        self.output.is_drained() || self.area.host() == Host::Closed
     }
 
     /// Whether the driver has ended: then nothing is passed on until the next one is there.
