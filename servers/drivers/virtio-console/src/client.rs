@@ -37,7 +37,7 @@ pub fn open(name: &str, port: u32, address: u64, thread: ThreadId, bits: u64) ->
 }
 
 /// The request to attach a client to a port.
-fn attach(port: u32, thread: ThreadId, bits: u64) -> impl FnOnce(ThreadId, u64) -> Result<(), Error> {
+fn attach(port: u32, thread: ThreadId, bits: u64) -> impl Fn(ThreadId, u64) -> Result<(), Error> {
     move |to, share| {
         Client { transport: &mut Direct::default(), to }.streams_attach(
             port.into(),
