@@ -15,7 +15,10 @@
 //! | `describe` | descriptions of calls, for the trace |
 //! | `kept` | the state that is kept for each thread |
 //! | `futex` | futexes |
+//! | `core_file` | images of processes that signals end |
 //! | `calls` | the calls, by subject, and the table that finds them |
+//! | `filter` | filters of system calls |
+//! | `traced` | threads whose calls a tracer sees |
 //! | `return_to_user` | signals: frames, restarts, rt_sigreturn |
 //! | `linux` | the state that all threads of Linux programs share |
 //! | `auxiliary` | the auxiliary vector |
@@ -31,11 +34,14 @@ extern crate alloc;
 mod auxiliary;
 mod call;
 mod calls;
+mod core_file;
 mod decoded;
 mod describe;
 mod epoll;
 pub mod errno;
 mod eventfd;
+mod file_capabilities;
+mod filter;
 mod futex;
 mod inotify;
 mod kept;
@@ -50,6 +56,7 @@ mod signalfd;
 mod sysfs;
 mod system;
 mod timerfd;
+mod traced;
 mod version;
 
 pub use call::Outcome;
@@ -58,6 +65,7 @@ pub use linux::{Linux, Processor};
 pub use names::name;
 pub use system::{DEVICES, register};
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use call::{Call, Stop};
 use mach::Machine;
@@ -72,8 +80,7 @@ impl<M: Machine> FrontEnd<M> for Linux<M> {
         Kept::default()
     }
 
-    /// The calls that only return a value, or move a few bytes to or from a pipe or memory device,
-    /// are done here if they do not block.
+    /// Every call is tried here unless its row in the table of calls says why not.
     #[inline]
     fn try_call(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, request: &SystemCall) -> Option<u64> {
         let call = Call { linux: self, thread, arguments: request.arguments, kept };
@@ -86,7 +93,9 @@ impl<M: Machine> FrontEnd<M> for Linux<M> {
 
     async fn serve_call(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, request: SystemCall) -> Next<M> {
         let tid = thread.tid();
-        thread.system().processes().with(|table| table.enter(tid));
+        if thread.system().processes().with(|table| table.enter(tid)) {
+            return Box::pin(self.serve_observed(thread, kept, request)).await;
+        }
         let outcome = self.perform(thread, kept, request).await;
         self.finish(thread, request.number, outcome).await
     }
@@ -116,7 +125,13 @@ impl<M: Machine> Linux<M> {
         let tid = thread.tid();
         // The future is pinned here, so that futures that wait for it contain a pointer and no
         // second copy.
-        let performing = core::pin::pin!(calls::dispatch(&call, request.number));
+        let performing = async {
+            match call.kept.decoded.take_answer() {
+                Some(answer) => call.finish(answer).await,
+                None => calls::dispatch(&call, request.number).await,
+            }
+        };
+        let performing = core::pin::pin!(performing);
         match thread.system().processes().killable(tid, performing).await {
             Some(Ok(value)) => Outcome::Return(value),
             Some(Err(Stop::Error(error))) => Outcome::Return(errno::result(Err(error))),

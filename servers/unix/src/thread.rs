@@ -78,9 +78,9 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
     fn prepare_to_run(&self, begun: &Arc<Begun<M, D, F>>) {
         let thread = &begun.thread;
         self.driver.identify(thread.machine_thread(), thread.pid(), thread.tid());
-        // With the option `trace` each call goes to the log, which only the thread's task does. So
-        // the handler serves page faults only.
-        thread.machine_thread().set_handler(match self.trace {
+        // With the option `trace` each call goes to the log, which only the thread's task does, and
+        // a tracer sees each call of its tracee. So the handler serves page faults only.
+        thread.machine_thread().set_handler(match self.trace || thread.is_observed() {
             true => begun.map.clone(),
             false => begun.clone(),
         });
@@ -101,10 +101,16 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
             // These events need no service: no messages of programs have a meaning to the server.
             Event::SystemCall(_) | Event::Recalled | Event::Message(_) => {}
             Event::PageFault(fault) => {
-                if thread.begin_fault() {
-                    // A thread that is being killed does not wait for memory.
-                    let serving = Box::pin(thread.fault(&fault));
-                    let _ = thread.system().processes().killable(tid, serving).await;
+                match self.driver.provide(thread.memory(), fault.address, fault.access) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        if thread.begin_fault() {
+                            // A thread that is being killed does not wait for memory.
+                            let serving = Box::pin(thread.fault(&fault));
+                            let _ = thread.system().processes().killable(tid, serving).await;
+                        }
+                    }
+                    Err(_) => thread.out_of_memory(),
                 }
             }
             Event::Exception(exception) => {

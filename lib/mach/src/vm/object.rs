@@ -203,8 +203,12 @@ impl<M: Machine> VmObject<M> {
     /// How many pages from `first` up to `end` are in memory, in this object or one below it. A
     /// page that both have may count twice, but the result is at most `end - first`.
     pub(crate) fn resident_in(&self, first: u64, end: u64) -> u64 {
-        let count = |state: &ObjectState<M>, first: u64, end: u64| {
-            state.pages.range(first, end).filter(|(_, slot)| slot.is_resident()).count() as u64
+        let count = |state: &ObjectState<M>, first: u64, end: u64| match &state.backing {
+            Backing::Swap(..) => {
+                state.pages.range(first, end).filter(|(_, slot)| slot.is_resident()).count() as u64
+            }
+            // Without a place in swap every slot has a frame.
+            _ => state.pages.count_in(first, end),
         };
         let (mut total, mut below) = {
             let state = self.state.lock();
@@ -361,6 +365,13 @@ impl<M: Machine> Drop for VmObject<M> {
         let machine = self.vm.machine();
         let state = self.state.get_mut();
         debug_assert!(state.paging == 0, "paging keeps a reference");
+        if let Backing::Pager(pager) = &state.backing {
+            let changed = state.pages.range(0, u64::MAX);
+            let mut changed = changed
+                .filter(|(_, slot)| slot.has(SlotFlags::DIRTY) && !slot.has(SlotFlags::BUSY))
+                .map(|(index, slot)| (index << PAGE_SHIFT, slot.frame));
+            pager.ended(machine, &mut changed);
+        }
         // No entry refers to the object, so its pages are not mapped (see the rules of `vm`).
         self.vm.free_frames(&mut state.pages);
         machine.unreserve_memory(Self::BYTES);

@@ -42,23 +42,29 @@ fn wait_options(bits: u32) -> WaitOptions {
         keep: has(WNOWAIT),
         only_clones: has(WCLONE),
         all_kinds: has(WALL),
+        own_only: has(WNOTHREAD),
     }
 }
 
-pub(crate) async fn wait4<M: Machine>(call: &Call<'_, M>) -> Done {
+/// The children and the options that the arguments of wait4 name.
+fn waited_for<M: Machine>(call: &Call<'_, M>) -> Result<(WaitFor, WaitOptions)> {
     let bits = call.uint(2);
     if bits & !(WNOHANG | WUNTRACED | WCONTINUED | WNOTHREAD | WALL | WCLONE) != 0 {
-        return Err(Error::EINVAL.into());
+        return Err(Error::EINVAL);
     }
     let own_group = || call.table(|table| table.process(call.pid()).map(|process| process.group()));
     let which = match call.int(0) {
-        i32::MIN => return Err(Error::ESRCH.into()),
+        i32::MIN => return Err(Error::ESRCH),
         -1 => WaitFor::Any,
         0 => WaitFor::Group(own_group()?),
         number @ 1.. => WaitFor::Process(id(number)?),
         number => WaitFor::Group(id(-number)?),
     };
-    let (tid, options) = (call.tid(), wait_options(bits | WEXITED));
+    Ok((which, wait_options(bits | WEXITED)))
+}
+
+pub(crate) async fn wait4<M: Machine>(call: &Call<'_, M>) -> Done {
+    let (tid, (which, options)) = (call.tid(), waited_for(call)?);
     let found = call
         .wait(RestartKind::RestartSys, call.system().processes().wait_child(tid, which, options))
         .await??;
@@ -66,6 +72,24 @@ pub(crate) async fn wait4<M: Machine>(call: &Call<'_, M>) -> Done {
     call.write_optional(call.arg(1), &wait_status(report.event).to_le_bytes()).await?;
     call.write_optional(call.arg(3), &to_rusage(&report.usage)).await?;
     Ok(report.pid.number().into())
+}
+
+/// Does [`wait4`] if a child has something to report, or if the call must not wait.
+pub(crate) fn try_wait4<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
+    let (which, options) = match waited_for(call) {
+        Ok(arguments) => arguments,
+        Err(error) => return Some(Err(error.into())),
+    };
+    match call.table(|table| table.wait_change(call.tid(), which, options)) {
+        Ok(Some(report)) => {
+            let status = wait_status(report.event).to_le_bytes();
+            let usage = to_rusage(&report.usage);
+            let parts: [(u64, &[u8]); 2] = [(call.arg(1), &status), (call.arg(3), &usage)];
+            call.answer(&parts, report.pid.number().into())
+        }
+        Ok(None) => options.no_hang.then_some(Ok(0)),
+        Err(error) => Some(Err(error.into())),
+    }
 }
 
 pub(crate) async fn waitid<M: Machine>(call: &Call<'_, M>) -> Done {
@@ -352,10 +376,11 @@ pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
     const GET_CHILD_SUBREAPER: u32 = 37;
     const SET_NO_NEW_PRIVS: u32 = 38;
     const GET_NO_NEW_PRIVS: u32 = 39;
-    // The requests of prctl that always have the same answer here: there are no filters and no
-    // timing modes.
+    // The requests of prctl that always have the same answer here include those about timing modes,
+    // which there are not.
     const GET_TIMING: u32 = 13;
     const GET_SECCOMP: u32 = 21;
+    const SET_SECCOMP: u32 = 22;
     const GET_TIME_STAMPS: u32 = 25;
     const GET_TIMER_SLACK: u32 = 30;
     const GET_HUGE_PAGES_DISABLED: u32 = 42;
@@ -400,7 +425,9 @@ pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
         SET_NO_NEW_PRIVS if argument == 1 => {
             change_credentials(call, |old| Ok(Credentials { no_new_privileges: true, ..old.clone() }))?;
         }
-        GET_SECCOMP | GET_TIMING | GET_HUGE_PAGES_DISABLED => {}
+        SET_SECCOMP => return super::seccomp::set_mode(call, argument, call.arg(2)).await,
+        GET_SECCOMP => return Ok(super::seccomp::mode(call)),
+        GET_TIMING | GET_HUGE_PAGES_DISABLED => {}
         GET_TIMER_SLACK => return Ok(TIMER_SLACK),
         GET_TIME_STAMPS => call.write(argument, &1u32.to_le_bytes()).await?,
         GET_NO_NEW_PRIVS => return Ok(call.thread.credentials().no_new_privileges.into()),

@@ -4,12 +4,17 @@ mod consoles;
 mod costs;
 mod edges;
 mod files;
+mod frames;
+mod halves;
 mod hammer;
+mod protection;
 mod random;
 mod shortage;
 mod signals;
 mod sockets;
+mod sysv;
 mod traces;
+mod tracing;
 mod world;
 
 use std::cell::RefCell;
