@@ -170,7 +170,8 @@ impl Start {
         Ok(path)
     }
 
-    /// Whether the guest's terminal is the first serial port, and its status goes to the second. Debian's own init has getty on the first one, and our system calls its terminal so.
+    /// Whether the guest's terminal is the first serial port, and its status goes to the second.
+    /// Debian's own init has getty on the first one, and our system calls its terminal so.
     fn terminal_is_first(&self) -> bool {
         self.kernel == Kernel::Linux && self.command.is_empty()
     }
