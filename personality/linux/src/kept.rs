@@ -5,11 +5,13 @@ use crate::decoded::Decoded;
 use crate::futex::{Futexes, MemoryWords, RobustList};
 use crate::layout::signal::wait_status;
 use crate::linux::Linux;
+use alloc::boxed::Box;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use mach::Machine;
 use unix::clock::Clock;
 use unix::process::{ExitStatus, TraceEvent};
+use unix::signal::DefaultAction;
 use unix::sync::SpinLock;
 use unix::thread::Thread;
 
@@ -118,6 +120,11 @@ impl<M: Machine> Linux<M> {
 
     /// Ends a thread: releases its locks first.
     pub(crate) async fn exit(&self, thread: &Thread<M>, status: ExitStatus) {
+        if let ExitStatus::Killed(signal) = status
+            && signal.default_action() == DefaultAction::Core
+        {
+            Box::pin(self.dump(thread)).await;
+        }
         if thread.is_observed() {
             self.report_exit(thread, status).await;
         }

@@ -1,8 +1,9 @@
-//! Threads whose system calls a tracer sees: their stops, with the registers where their tracer
-//! finds them.
+//! Threads whose system calls a tracer or filters see: their stops, with the registers where their
+//! tracer finds them.
 
 use crate::call::Outcome;
 use crate::errno;
+use crate::filter::{ARCHITECTURE, Action, Filters};
 use crate::kept::Kept;
 use crate::layout::registers::TRAP_FLAG;
 use crate::linux::Linux;
@@ -14,8 +15,8 @@ use mach::Machine;
 use mach::machine::{Resume, SystemCall, ThreadState};
 use unix::Error;
 use unix::front_end::Next;
-use unix::process::{Pid, TraceEvent, TraceResume, TraceStop};
-use unix::signal::{Fault, RestartKind};
+use unix::process::{ExitStatus, Pid, Table, TraceEvent, TraceResume, TraceStop};
+use unix::signal::{Cause, Fault, RestartKind, Signal, SignalInformation};
 use unix::thread::Thread;
 
 /// What RAX shows in a stop after a call that a signal interrupted, by which a tracer knows that the
@@ -87,7 +88,6 @@ impl<M: Machine> Linux<M> {
         before: Pid,
     ) -> unix::Result<()> {
         let (tid, processes) = (thread.tid(), thread.system().processes());
-        thread.observe_calls();
         let message = before.number().into();
         match processes.with(|table| table.event_stop(tid, TraceEvent::Exec, message)) {
             Some(stop) => self.stop_for_tracer(thread, resume, interrupted, stop, Some(execve)).await?,
@@ -134,20 +134,21 @@ impl<M: Machine> Linux<M> {
         }
     }
 
-    /// Serves a call of a thread that is traced: its tracer sees the beginning and the end.
-    pub(crate) async fn serve_traced(
+    /// Serves a call of a thread that is traced or has filters: the filters decide about the call, and
+    /// a tracer sees the beginning and the end.
+    pub(crate) async fn serve_observed(
         &self,
         thread: &Arc<Thread<M>>,
         kept: &Kept<M>,
         request: SystemCall,
     ) -> Next<M> {
-        match self.try_serve_traced(thread, kept, request).await {
+        match self.try_serve_observed(thread, kept, request).await {
             Ok(next) => next,
             Err(_) => self.lost(thread).await,
         }
     }
 
-    async fn try_serve_traced(
+    async fn try_serve_observed(
         &self,
         thread: &Arc<Thread<M>>,
         kept: &Kept<M>,
@@ -170,6 +171,11 @@ impl<M: Machine> Linux<M> {
             }
             kept.decoded.clear();
         }
+        if outcome.is_none()
+            && let Some(filters) = processes.with(|table| filters_of(table, tid))
+        {
+            outcome = self.filter(thread, &filters, &mut request).await?;
+        }
         let outcome = match outcome {
             Some(outcome) => outcome,
             None => self.perform(thread, kept, request).await,
@@ -184,12 +190,66 @@ impl<M: Machine> Linux<M> {
         Ok(self.return_from_call(thread, resume, interrupted).await)
     }
 
+    /// Lets the filters of a thread decide about a call. `None`: the call is made.
+    async fn filter(
+        &self,
+        thread: &Arc<Thread<M>>,
+        filters: &Filters,
+        request: &mut SystemCall,
+    ) -> unix::Result<Option<Outcome>> {
+        let (tid, processes) = (thread.tid(), thread.system().processes());
+        let address = thread.registers()?.rip;
+        let cause = |data: u16| {
+            let cause = Cause::Filter { address, call: request.number as u32, architecture: ARCHITECTURE };
+            SignalInformation { signal: Signal::SYS, error: data.into(), cause }
+        };
+        let end = |signal| {
+            let status = ExitStatus::Killed(signal);
+            processes.with(|table| table.begin_exit(thread.pid(), status));
+            Ok(Some(Outcome::Exit(status)))
+        };
+        let refused = errno::result(Err(Error::ENOSYS));
+        match filters.decide(request, address) {
+            Action::Allow => Ok(None),
+            Action::Fail(number) => Ok(Some(Outcome::Return((-i64::from(number)) as u64))),
+            Action::Trap(data) => {
+                processes.with(|table| table.force(tid, cause(data)));
+                // The registers are as they were at the call.
+                Ok(Some(Outcome::Return(request.number)))
+            }
+            Action::KillThread => Ok(Some(Outcome::Exit(ExitStatus::Killed(Signal::SYS)))),
+            Action::KillProcess => end(Signal::SYS),
+            Action::Forbidden => end(Signal::KILL),
+            Action::Trace(data) => {
+                let stop = processes.with(|table| table.event_stop(tid, TraceEvent::Filter, data.into()));
+                let Some(stop) = stop else { return Ok(Some(Outcome::Return(refused))) };
+                self.stop_in_call(thread, request.number, stop).await;
+                let call =
+                    processes.with(|table| table.tracing(tid).map_or(Some(request.number), |t| t.call()));
+                let state = thread.registers()?;
+                let Some(number) = call else { return Ok(Some(Outcome::Return(state.rax))) };
+                *request = request_of(&state, number);
+                // The filters look at what the tracer has made of the call, too, but do not ask again.
+                match filters.decide(request, address) {
+                    Action::Allow | Action::Trace(_) => Ok(None),
+                    Action::Fail(number) => Ok(Some(Outcome::Return((-i64::from(number)) as u64))),
+                    _ => end(Signal::SYS),
+                }
+            }
+        }
+    }
+
     /// Stops a thread in the middle of a call, because of an event that its tracer has asked for.
     pub(crate) async fn stop_in_call(&self, thread: &Arc<Thread<M>>, number: u64, stop: TraceStop) {
         // If the thread has ended, the call finds that out.
         let mut resume = Resume::Return(errno::result(Err(Error::ENOSYS)));
         let _ = self.stop_for_tracer(thread, &mut resume, &mut None, stop, Some(number)).await;
     }
+}
+
+/// The filters of thread `tid`.
+pub(crate) fn filters_of(table: &Table, tid: Pid) -> Option<Arc<Filters>> {
+    table.filter(tid)?.downcast().ok()
 }
 
 /// The call with this number that a thread makes with these registers.

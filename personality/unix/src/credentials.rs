@@ -142,6 +142,12 @@ impl Credentials {
         identity.with_privileges(self.privileges.effective)
     }
 
+    /// The identity that operations on System V objects check: the effective ids.
+    pub fn effective_identity(&self) -> Identity {
+        let identity = Identity::new(self.user.effective, self.group.effective, self.groups.clone());
+        identity.with_privileges(self.privileges.effective)
+    }
+
     /// The identity that access(2) checks: the real ids, with the privileges that a program of the
     /// real user would have.
     pub fn real_identity(&self) -> Identity {

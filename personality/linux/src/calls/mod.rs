@@ -17,10 +17,12 @@ mod program;
 mod ptrace;
 mod remote;
 mod schedule;
+mod seccomp;
 mod signal;
 mod socket;
 mod splice;
 mod system;
+mod sysv;
 mod time;
 mod transfer;
 
@@ -334,6 +336,8 @@ table! { call, number:
     process_vm_writev: Changes => boxed(remote::process_vm(call, true)).await,
     kcmp: Once => remote::kcmp(call),
 
+    seccomp: Changes => boxed(seccomp::seccomp(call)).await,
+
     // Signals.
     rt_sigaction: Own => signal::rt_sigaction(call).await,
     rt_sigprocmask: Own => signal::rt_sigprocmask(call).await,
@@ -366,6 +370,20 @@ table! { call, number:
     munlockall: Changes => boxed(memory::munlockall(call)).await,
     membarrier: Changes => memory::membarrier(call),
     futex: Own => futex::futex(call).await,
+
+    // System V objects.
+    shmget: Changes => boxed(sysv::shmget(call)).await,
+    shmat: Changes => boxed(sysv::shmat(call)).await,
+    shmdt: Changes => boxed(sysv::shmdt(call)).await,
+    shmctl: Changes => boxed(sysv::shmctl(call)).await,
+    semget: Once => sysv::semget(call),
+    semop: Changes => boxed(sysv::semop(call, false)).await,
+    semtimedop: Changes => boxed(sysv::semop(call, true)).await,
+    semctl: Changes => boxed(sysv::semctl(call)).await,
+    msgget: Once => sysv::msgget(call),
+    msgsnd: Changes => boxed(sysv::msgsnd(call)).await,
+    msgrcv: Changes => boxed(sysv::msgrcv(call)).await,
+    msgctl: Changes => boxed(sysv::msgctl(call)).await,
 
     // Time.
     clock_gettime: Once => time::clock_gettime(call).await,

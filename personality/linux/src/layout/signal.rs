@@ -170,6 +170,9 @@ pub fn to_information(information: &SignalInformation) -> [u8; 128] {
             let writer = writer.i32(8, code).u32(16, process).u32(20, user).i32(24, status);
             writer.u64(32, user_ticks).u64(40, system_ticks)
         }
+        Cause::Filter { address, call, architecture } => {
+            writer.i32(8, 1).u64(16, address).u32(24, call).u32(28, architecture)
+        }
         Cause::Fault { fault, address } => {
             let address = if fault == Fault::NotCanonical { 0 } else { address };
             writer.i32(8, fault_code(fault)).u64(16, address)
@@ -198,6 +201,10 @@ pub fn to_descriptor_information(information: &SignalInformation) -> [u8; 128] {
             writer.u64(56, double(32)).u64(64, double(40))
         }
         Cause::Fault { .. } => writer.u64(72, double(16)),
+        Cause::Filter { .. } => {
+            let writer = writer.u64(88, double(16)).u32(84, word(24));
+            writer.u32(96, word(28))
+        }
     }
     .done()
 }

@@ -13,7 +13,8 @@ use alloc::vec::Vec;
 use mach::Machine;
 use number::{MemoryAdjustment, NumberFile, SettingNumber};
 use regions::Part;
-use status::{auxiliary_text, environment_text};
+use status::environment_text;
+pub(crate) use status::{argument_bytes, auxiliary_bytes};
 use subject::Subject;
 use unix::account::Setting;
 use unix::file::FileObject;
@@ -269,7 +270,7 @@ impl<M: Machine> Node<M> {
         let process = subject.process;
         let permitted = self.check_inspection(reader);
         match name {
-            "auxv" => Ok(self.memory()?.map_or_else(Vec::new, |memory| auxiliary_text(&memory))),
+            "auxv" => Ok(self.memory()?.map_or_else(Vec::new, |memory| auxiliary_bytes(&memory))),
             "cgroup" => Ok(b"0::/\n".to_vec()),
             "cmdline" => status::arguments_text(&system, process).await,
             "comm" => status::name_text(&system, subject),

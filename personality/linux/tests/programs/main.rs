@@ -12,6 +12,7 @@ mod random;
 mod shortage;
 mod signals;
 mod sockets;
+mod sysv;
 mod traces;
 mod tracing;
 mod world;

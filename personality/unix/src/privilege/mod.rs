@@ -35,6 +35,8 @@ pub enum Privilege {
     Network = 12,
     /// May lock any amount of memory.
     LockMemory = 14,
+    /// May use System V objects of others.
+    OwnObjects = 15,
     /// May change the root directory.
     ChangeRoot = 18,
     /// May inspect any process.

@@ -112,6 +112,9 @@ impl Table {
                 }
                 DefaultAction::Terminate | DefaultAction::Core => {
                     self.report(tid, pid, information);
+                    if signal.default_action() == DefaultAction::Core {
+                        self.begin_dump(tid, pid, information);
+                    }
                     self.begin_exit(pid, ExitStatus::Killed(signal));
                     None
                 }

@@ -46,6 +46,11 @@ impl Table {
         self.wake_all_threads(pid);
     }
 
+    /// Whether the OOM killer has chosen the process of thread `tid`.
+    pub fn gives_memory(&self, tid: Pid) -> bool {
+        self.process_of(tid).is_ok_and(|process| process.gives_memory)
+    }
+
     /// Sets the process's memory adjustment: the higher it is, the sooner the OOM killer chooses
     /// the process. A value below the one that a privileged process has set needs privilege.
     /// `EACCES`, `EINVAL`, `ESRCH`.
@@ -113,9 +118,9 @@ impl Table {
         // last one that had not stopped.
         self.wake_takers(pid);
         self.finish_stop(pid);
-        if let Some(executing) = self.processes.get(&pid).and_then(|process| process.executing) {
-            self.wake(executing);
-        }
+        let Some(process) = self.processes.get(&pid) else { return };
+        let waits = process.executing.or(process.dump.as_ref().map(|dump| dump.collector()));
+        waits.into_iter().for_each(|tid| self.wake(tid));
     }
 
     fn end_process(&mut self, pid: Pid, status: ExitStatus) {

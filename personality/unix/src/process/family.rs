@@ -79,6 +79,7 @@ impl Table {
             tracees: BTreeSet::new(),
             ended_tracees: BTreeMap::new(),
             tracer: None,
+            dump: None,
             creator: None,
             gives_memory: false,
             executing: None,
@@ -122,6 +123,7 @@ impl Table {
             usage: Usage::default(),
             parent_death_signal: None,
             tracing: None,
+            filter: None,
             injected: None,
         };
         self.charge(credentials.user.real, 1, 0);
@@ -192,6 +194,7 @@ impl Table {
             usage: Usage::default(),
             parent_death_signal: None,
             tracing: None,
+            filter: parent_thread.filter.clone(),
             injected: None,
         };
         if new.same_process {
@@ -238,6 +241,7 @@ impl Table {
             tracees: BTreeSet::new(),
             ended_tracees: BTreeMap::new(),
             tracer: None,
+            dump: None,
             creator: Some(caller).filter(|_| !new.same_parent),
             gives_memory: false,
             executing: None,

@@ -72,9 +72,7 @@ impl Processes {
 
     /// Completes when the process of thread `tid` has been chosen by the OOM killer.
     pub async fn gives_memory(&self, tid: Pid) {
-        let ready =
-            |table: &mut Table| table.process_of(tid).is_ok_and(|process| process.gives_memory).then_some(());
-        self.until(tid, ready).await;
+        self.until(tid, |table| table.gives_memory(tid).then_some(())).await;
     }
 
     /// Runs `request` of thread `tid` until it completes or a signal, a stop or the thread's end
@@ -149,6 +147,11 @@ impl Processes {
             (false, false) => None,
         })
         .await
+    }
+
+    /// Waits until thread `tid` is the only one of its process, which is ending.
+    pub async fn be_alone(&self, tid: Pid) {
+        self.until(tid, |table| (table.is_alone(tid) || table.gives_memory(tid)).then_some(())).await;
     }
 
     /// Takes a pending signal in `wanted`, or waits for one (sigtimedwait(2) without its timeout).

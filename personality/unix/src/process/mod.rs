@@ -13,6 +13,7 @@
 mod accounting;
 mod children;
 mod delivery;
+mod dump;
 mod exit;
 mod family;
 mod futures;
@@ -32,6 +33,7 @@ mod tests;
 
 pub use accounting::Usage;
 pub use delivery::Delivery;
+pub use dump::{Dump, ThreadDump};
 pub use exit::{ADJUSTMENT_UNIT, ThreadExit};
 pub use family::{NewProgram, NewThread};
 pub use futures::Processes;

@@ -1,6 +1,7 @@
 //! The records of each process and thread in the process table.
 
 use super::children::Children;
+use super::dump::Dump;
 use super::state::IndexedState;
 use super::trace::{Tracer, Tracing};
 use super::{ExactPid, Limits, Pid, Usage};
@@ -13,6 +14,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::any::Any;
 use core::task::Waker;
 use core::time::Duration;
 
@@ -112,6 +114,8 @@ pub enum ExitStatus {
     Exited(u8),
     /// A signal ended the process.
     Killed(Signal),
+    /// A signal ended the process, which left an image of itself.
+    Dumped(Signal),
 }
 
 impl ExitStatus {
@@ -120,6 +124,7 @@ impl ExitStatus {
         match self {
             ExitStatus::Exited(status) => ChildEvent::Exited(status),
             ExitStatus::Killed(signal) => ChildEvent::Killed(signal),
+            ExitStatus::Dumped(signal) => ChildEvent::Dumped(signal),
         }
     }
 }
@@ -181,6 +186,8 @@ pub struct Process {
     /// The tracer of the first thread, after that has ended: it learns of the end of the process
     /// before the parent does.
     pub(super) tracer: Option<Tracer>,
+    /// What the threads leave for the image of the process, if there is to be one.
+    pub(super) dump: Option<Box<Dump>>,
     /// The thread that made this process.
     pub(super) creator: Option<Pid>,
     /// The thread that executes a new program and waits for the others to end.
@@ -359,6 +366,9 @@ pub struct Thread {
     pub(super) name: [u8; 16],
     /// What is recorded if another thread traces this one.
     pub(super) tracing: Option<Box<Tracing>>,
+    /// What decides about the thread's system calls, in the front end's form; new threads and programs
+    /// keep it.
+    pub(super) filter: Option<Arc<dyn Any + Send + Sync>>,
     /// The signal that the thread takes next, after its tracer has seen it.
     pub(super) injected: Option<SignalInformation>,
 

@@ -11,6 +11,7 @@ use crate::{Error, Result};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::any::Any;
 use core::task::Waker;
 
 /// A wake-up that is due after the table's lock has been released.
@@ -205,12 +206,30 @@ impl Table {
         }
     }
 
-    /// Records that thread `tid` has come to the server. Returns whether it is traced.
+    /// Records that thread `tid` has come to the server. Returns whether a tracer or a filter sees its
+    /// system calls.
     pub fn enter(&mut self, tid: Pid) -> bool {
         self.threads.get_mut(&tid).is_some_and(|thread| {
             thread.is_in_program = false;
-            thread.tracing.is_some()
+            thread.tracing.is_some() || thread.filter.is_some()
         })
+    }
+
+    /// What decides about the system calls of thread `tid`, if anything does.
+    pub fn filter(&self, tid: Pid) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.threads.get(&tid)?.filter.clone()
+    }
+
+    /// Sets what decides about the system calls of thread `tid`, and of the threads that it makes.
+    /// `ESRCH`.
+    pub fn set_filter(&mut self, tid: Pid, filter: Arc<dyn Any + Send + Sync>) -> Result<()> {
+        self.thread_mut(tid)?.filter = Some(filter);
+        Ok(())
+    }
+
+    /// Whether a tracer or a filter sees the system calls of thread `tid`.
+    pub fn is_observed(&self, tid: Pid) -> bool {
+        self.threads.get(&tid).is_some_and(|thread| thread.tracing.is_some() || thread.filter.is_some())
     }
 
     /// Whether thread `tid` has to interrupt its request: for a signal, a stop, or its end.

@@ -152,6 +152,9 @@ impl<M: Machine> Resources<M> {
 
         // Point of no return: from here on nothing fails and nothing blocks.
         thread.inner.lock().tid = pid;
+        if system.processes().with(|table| table.is_observed(pid)) {
+            thread.observe_calls();
+        }
         // The old thread must not keep files open that belong to the new one.
         let old = core::mem::replace(&mut self.inner.lock().descriptors, thread.descriptors());
         thread.context.succeed(&self.context);

@@ -2,12 +2,13 @@
 //! statfs, mount.
 
 use super::metadata::{AttributeChange, FileSystemStatus, FileType, Metadata, Mode, OFFSET_MAXIMUM, SetTime};
-use super::mount::{Location, MountFlags};
+use super::mount::{Location, Mount, MountFlags};
 use super::permission::{Access, is_owner, permitted_at};
 use super::vnode::{AttributeCondition, VnodeRef};
 use super::{At, Caller, Changes, changes};
 use crate::privilege::FilePrivileges;
 use crate::{Error, Identity, Privilege, Result};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// Bytes of the longest name of an extended attribute.
@@ -277,8 +278,15 @@ impl Caller<'_> {
     /// Removes a mount, as [`super::MountTree::unmount`] does.
     pub async fn unmount(&self, path: &[u8], detach: bool, follow: bool) -> Result<()> {
         let at = self.administer(path, follow).await?;
-        at.vnode.file_system().synchronize().await?;
-        self.vfs.tree.unmount(at, detach)
+        let file_system = at.vnode.file_system();
+        file_system.synchronize().await?;
+        self.vfs.tree.unmount(at, detach)?;
+        let is_other = |mount: &Arc<Mount>| !Arc::ptr_eq(&mount.file_system(), &file_system);
+        match self.vfs.tree.mounts().iter().all(is_other) {
+            // Files that are open after a detachment are used on, so the file system does not end.
+            true if !detach => file_system.end().await,
+            _ => Ok(()),
+        }
     }
 
     /// Checks that the caller may mount. `EPERM`.

@@ -99,6 +99,15 @@ impl Vfs {
         result
     }
 
+    /// Ends all mounted file systems, since the system ends. Returns the first error.
+    pub async fn end_file_systems(&self) -> Result<()> {
+        let mut result = Ok(());
+        for mount in self.tree.mounts() {
+            result = result.and(mount.file_system().end().await);
+        }
+        result
+    }
+
     /// Registers the driver for device nodes of this type and number.
     pub fn register_device(&self, block: bool, number: DeviceNumber, driver: Arc<dyn DeviceDriver>) {
         self.devices.lock().insert((block, number), driver);

@@ -41,6 +41,17 @@ pub trait FileSystem: Send + Sync {
     fn synchronize(&self) -> MaybeReady<'_, Result<()>> {
         MaybeReady::ready(Ok(()))
     }
+
+    /// Called when the last mount of the file system is gone, and when the system ends: everything
+    /// is brought to the storage, and the file system is not used any more.
+    fn end(&self) -> MaybeReady<'_, Result<()>> {
+        MaybeReady::ready(Ok(()))
+    }
+
+    /// Whether the file system itself cannot be written, whatever the options of a mount are.
+    fn is_read_only(&self) -> bool {
+        false
+    }
 }
 
 /// The file that [`Vnode::create`] makes.
