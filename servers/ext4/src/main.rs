@@ -175,7 +175,12 @@ impl driver::Driver for Files {
 
     /// Answers the requests in the slots until there are none.
     fn serve(&mut self) {
-        while (0..disk_slot::NUMBER).fold(false, |any, number| self.answer_slot(number) || any) {}
+        loop {
+            let answered = (0..disk_slot::NUMBER).filter(|number| self.answer_slot(*number)).count();
+            if answered == 0 {
+                return;
+            }
+        }
     }
 
     fn answer(&mut self, from: ThreadId, tag: MessageTag, registers: &mut Direct) -> Option<Reply<'static>> {

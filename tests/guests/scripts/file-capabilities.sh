@@ -1,5 +1,5 @@
 #!/bin/sh
-# GUEST0215 file-capabilities: what setcap gives to programs, who may give it, and what takes it away again
+# GUEST0215 file-capabilities: what setcap gives to programs, which users may give it, and what takes it away again
 section() { echo "--- $*"; }
 run() { echo "\$ $*"; "$@" 2>&1; status=$?; [ $status = 0 ] || echo "status $status"; }
 user="setpriv --reuid 1000 --regid 1000 --clear-groups"

@@ -15,7 +15,8 @@ const PROGRAMS: &str = "tests/native-mach";
 /// The directories of what all programs are linked with, and of the headers.
 const LIBRARY: &str = "lib/mach/c";
 const HEADERS: &str = "lib/mach/include";
-/// The interfaces for which programs get stubs to call, and those for which they get stubs to serve.
+/// The interfaces for which programs get stubs to call, and those for which they get stubs to
+/// serve.
 const CALLED: [&str; 2] = ["mach", "mach_port"];
 const SERVED: [&str; 1] = ["memory_object"];
 /// The source in the directory of the programs that is not a program itself.
@@ -79,7 +80,8 @@ type Side = (&'static str, [&'static str; 2]);
 const USER: Side = ("user", ["-user", "-header"]);
 const SERVER: Side = ("server", ["-server", "-sheader"]);
 
-/// Writes all stubs of the tree's interfaces. Returns their sources; their headers are next to them.
+/// Writes all stubs of the tree's interfaces. Returns their sources; their headers are next to
+/// them.
 fn all_stubs() -> Result<Vec<PathBuf>> {
     let written = tree::target().join(STUBS);
     let definition = |name: &str| tree::root().join(format!("interfaces/mach/{name}.defs"));

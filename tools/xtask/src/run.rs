@@ -321,8 +321,8 @@ fn console(qemu: &mut Command, symboliser: &Symboliser, terminal: &mut impl Writ
     Ok(Ended { status: Some(child.0.wait()?.code().unwrap_or(-1)), printed })
 }
 
-/// Returns an error if the end of a machine was not that of a guest: a guest ends the machine by the
-/// device isa-debug-exit, which makes QEMU exit with an odd status.
+/// Returns an error if the end of a machine was not that of a guest: a guest ends the machine by
+/// the device isa-debug-exit, which makes QEMU exit with an odd status.
 fn judge(ended: &Ended) -> Result<()> {
     match ended.status {
         None => Ok(()),

@@ -8,7 +8,7 @@ use ninep::{Body, Call};
 
 /// The largest extended attribute (XATTR_SIZE_MAX).
 const MAXIMUM: u64 = 65536;
-/// Attributes that Linux' own file systems interpret, and this one does not.
+/// The namespace of attributes that the file system itself would have to interpret.
 const INTERPRETED: &[u8] = b"system.";
 
 impl Node {

@@ -53,8 +53,8 @@ impl OpenFile {
         }
     }
 
-    /// Does [`read`](Self::read) without waiting. `None`: what was read is in the buffer, and a read
-    /// into the rest of it may wait.
+    /// Does [`read`](Self::read) without waiting. `None`: what was read is in the buffer, and a
+    /// read into the rest of it may wait.
     pub fn read_now(&self, caller: &Caller<'_>, to: &mut dyn UserBuffer) -> Option<Result<usize>> {
         let Some(object) = self.object.as_ref().filter(|object| object.positions() == Positions::Stream)
         else {
