@@ -10,7 +10,9 @@
  * there is treated as usual. The variable CONSOLES names virtual consoles on which login shells
  * run, too. The variables ROWS and COLUMNS say how large the terminal is. Under Linux, whose
  * command line gives the variables LOG and TERMINAL, the command's status is written to LOG as
- * "guest: status N" before the machine is switched off, and the command runs on TERMINAL.
+ * "guest: status N" before the machine is switched off, and the command runs on TERMINAL. If there
+ * is no command there and /sbin/init is another program, such as Debian's sysvinit, that becomes
+ * the first process as soon as the usual file systems are there.
  *
  * A command's output is to arrive unchanged, and its input is not to be shown. So before it begins
  * the terminal is set accordingly, and a control sequence that shows nothing is written there: it
@@ -224,6 +226,23 @@ static void serve_consoles(void)
         serve_console(name);
 }
 
+/* Becomes the init that a package has installed, if there is one. It ends the machine by itself,
+ * and tells no status: that its start was reached is all there is to report. */
+static void become_installed_init(void)
+{
+    struct stat installed, own;
+    if (stat("/sbin/init", &installed) != 0 || stat("/proc/self/exe", &own) != 0)
+        return;
+    if (installed.st_ino == own.st_ino && installed.st_dev == own.st_dev)
+        return;
+    report(open_log(), 0);
+    unsetenv("LOG");
+    unsetenv("TERMINAL");
+    static char *arguments[] = {"/sbin/init", 0};
+    execv("/sbin/init", arguments);
+    perror("init: /sbin/init");
+}
+
 static int run(char **words)
 {
     pid_t child = fork();
@@ -270,6 +289,8 @@ int main(int argc, char **argv)
     make_record();
     set_name();
     char **words = command();
+    if (!words)
+        become_installed_init();
     serve_consoles();
     int log = open_log(), status = run(words);
     report(log, status);

@@ -1,7 +1,7 @@
 //! Runs interactive sessions at a guest's terminal: types, and waits for what should appear on the
 //! screen. It never waits for a fixed time.
 
-use super::script::{Script, comparable, recording};
+use super::script::{Ending, Script, comparable, recording};
 use super::session::{Kernel, Log, Printed, Session, Start};
 use super::{Request, make};
 use anyhow::{Context, Result, bail};
@@ -180,7 +180,7 @@ pub(super) fn play_suite(
             Some(Err(anyhow::anyhow!("not played: {error:#}")))
         } else {
             let result = interactive.play(name, &script);
-            ended |= script.ends;
+            ended |= script.ends.is_some();
             if result.is_err() && interactive.recover().is_err() {
                 stuck = Some(anyhow::anyhow!("{name} has failed"));
             }
@@ -207,6 +207,7 @@ impl Play {
 /// An interactive session at the terminal: what was shown so far, and how much of it has been
 /// waited for.
 struct InteractiveSession {
+    start: Start,
     session: Session,
     screen: Screen,
     /// How much of what was ever shown has been waited for.
@@ -238,6 +239,7 @@ impl InteractiveSession {
         };
         Ok(InteractiveSession {
             session: start.start(&run.name)?,
+            start,
             screen: Screen::new(ROWS.into(), COLUMNS.into()),
             read: 0,
             log: fs::File::create(log).with_context(|| format!("cannot write {}", log.display()))?,
@@ -289,11 +291,12 @@ impl InteractiveSession {
         for (number, step) in script.steps.iter().enumerate() {
             self.step(step).with_context(|| format!("step {}", number + 1))?;
         }
-        if script.ends {
-            self.ended()?;
-            return Ok(String::new());
+        match script.ends {
+            None => return Ok(comparable(&self.screen.text())),
+            Some(Ending::Stop) => self.ended()?,
+            Some(Ending::Restart) => self.restarted()?,
         }
-        Ok(comparable(&self.screen.text()))
+        Ok(String::new())
     }
 
     /// Goes back to the prompt after a script that has failed, if keys can do that.
@@ -376,13 +379,32 @@ impl InteractiveSession {
 
     /// Waits for the end of the machine.
     fn ended(&mut self) -> Result<()> {
+        self.stopped()?;
+        match self.session.status(&self.said)? {
+            0 => Ok(()),
+            status => bail!("the system ended with status {status}"),
+        }
+    }
+
+    /// Waits until the machine is to start again, starts it as `./mac run` does, and waits for the
+    /// shell.
+    fn restarted(&mut self) -> Result<()> {
+        self.stopped()?;
+        if self.start.kernel == Kernel::Macadamia && !self.said.restarts {
+            bail!("the system ended, and did not ask to be started again:\n{}", self.said.last_lines());
+        }
+        self.session = self.start.start("restarted")?;
+        self.screen = Screen::new(ROWS.into(), COLUMNS.into());
+        self.said = Log::default();
+        self.first_prompt()
+    }
+
+    /// Waits until the machine has stopped.
+    fn stopped(&mut self) -> Result<()> {
         let deadline = self.session.clock.elapsed() + PATIENCE;
         while self.session.clock.elapsed() < deadline {
             if !self.listen(deadline)? && self.session.clock.elapsed() < deadline {
-                return match self.session.status(&self.said)? {
-                    0 => Ok(()),
-                    status => bail!("the system ended with status {status}"),
-                };
+                return Ok(());
             }
         }
         bail!("the system did not end")

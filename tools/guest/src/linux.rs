@@ -9,14 +9,26 @@ use mac_machine::qemu::Machine;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Puts Debian's kernel and the image on a machine.
-pub(super) fn on(machine: &mut Machine, image: PathBuf, environment: &[(String, String)]) -> Result<()> {
+/// Puts Debian's kernel and the image on a machine. The guest's terminal is the second serial port,
+/// or with `terminal_is_first` the first one, which is the console then.
+pub(super) fn on(
+    machine: &mut Machine,
+    image: PathBuf,
+    terminal_is_first: bool,
+    environment: &[(String, String)],
+) -> Result<()> {
     let (kernel, _) = kernel()?;
     // An oops ends the machine immediately. The kernel's check of its timer is switched off,
     // because on a busy host it takes an emulated timer for broken. The last words tell the guest's
     // init where its terminal is, and where to report the status with which it ends.
+    let ports = match terminal_is_first {
+        false => "console=ttyS0 loglevel=4 LOG=/dev/ttyS0 TERMINAL=/dev/ttyS1",
+        // The kernel has one serial console, on which Debian's init speaks, too. Of what the kernel
+        // itself says the terminal shows only how it ends.
+        true => "console=ttyS0 loglevel=1 LOG=/dev/ttyS1 TERMINAL=/dev/ttyS0",
+    };
     machine.arguments = format!(
-        "console=ttyS0 loglevel=4 panic=-1 oops=panic no_timer_check rdinit=/{} LOG=/dev/ttyS0 TERMINAL=/dev/ttyS1{}",
+        "{ports} panic=-1 oops=panic no_timer_check rdinit=/{}{}",
         super::image::INIT,
         environment.iter().map(|(name, value)| format!(" {name}={value}")).collect::<String>()
     );

@@ -20,9 +20,19 @@ pub(super) struct Script {
     /// Why the script cannot be played under Debian's own kernel at all.
     #[serde(default)]
     pub(super) only_here: Option<String>,
-    /// It ends the system instead of coming back to the prompt.
+    /// How it ends the system, if it does not come back to the prompt.
     #[serde(default)]
-    pub(super) ends: bool,
+    pub(super) ends: Option<Ending>,
+}
+
+/// What becomes of the machine at the end of a script.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Ending {
+    /// It stops.
+    Stop,
+    /// It starts again, from the same image.
+    Restart,
 }
 
 /// One step of a session: what is typed, and what the session then waits for. The fields that are
@@ -92,7 +102,7 @@ impl Script {
 
     /// Whether its screen is compared with the one under Debian's own kernel.
     pub(super) fn is_compared(&self) -> bool {
-        self.differs.is_none() && self.only_here.is_none() && !self.ends
+        self.differs.is_none() && self.only_here.is_none() && self.ends.is_none()
     }
 }
 

@@ -2,6 +2,7 @@
 //! ended.
 //!
 //! The first port carries what the kernel and the servers say, the second is the guest's terminal.
+//! It is the other way round for a session under Debian's kernel.
 
 use super::streams::COUNT;
 use super::{linux, telnet};
@@ -96,12 +97,13 @@ impl Start {
         let image = self.image(&scratch.0)?;
         match self.kernel {
             Kernel::Macadamia => self.macadamia(&mut machine, image, &scratch.0)?,
-            Kernel::Linux => linux::on(&mut machine, image, &self.environment)?,
+            Kernel::Linux => linux::on(&mut machine, image, self.terminal_is_first(), &self.environment)?,
         }
         let mut qemu = machine.command(&scratch.0)?;
-        qemu.args(["-serial", "stdio", "-chardev"]);
+        qemu.args(["-chardev", "stdio,id=log", "-chardev"]);
         qemu.arg(format!("socket,id=terminal,path={}", qemu::value(&socket)?));
-        qemu.args(["-serial", "chardev:terminal"]);
+        let ports = if self.terminal_is_first() { ["terminal", "log"] } else { ["log", "terminal"] };
+        qemu.args(ports.iter().flat_map(|port| ["-serial".to_string(), format!("chardev:{port}")]));
         let monitor = scratch.0.join("monitor");
         monitor::listen(&mut qemu, &monitor)?;
         let mut child =
@@ -166,6 +168,12 @@ impl Start {
         let both = fs::File::options().append(true).open(&path).context("opening the copy of the image")?;
         super::archive::pack(&tree, both)?;
         Ok(path)
+    }
+
+    /// Whether the guest's terminal is the first serial port, and its status goes to the second.
+    /// Debian's own init has getty on the first one, and our system calls its terminal so.
+    fn terminal_is_first(&self) -> bool {
+        self.kernel == Kernel::Linux && self.command.is_empty()
     }
 
     fn macadamia(&self, machine: &mut Machine, image: PathBuf, scratch: &Path) -> Result<()> {
