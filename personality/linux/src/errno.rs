@@ -45,6 +45,8 @@ pub fn number(error: Error) -> i32 {
         Error::ENOSYS => 38,
         Error::ENOTEMPTY => 39,
         Error::ELOOP => 40,
+        Error::ENOMSG => 42,
+        Error::EIDRM => 43,
         Error::ENODATA => 61,
         Error::ETIME => 62,
         Error::EPROTO => 71,

@@ -3,12 +3,15 @@
 
 use crate::decoded::Decoded;
 use crate::futex::{Futexes, MemoryWords, RobustList};
+use crate::layout::signal::wait_status;
 use crate::linux::Linux;
+use alloc::boxed::Box;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use mach::Machine;
 use unix::clock::Clock;
-use unix::process::ExitStatus;
+use unix::process::{ExitStatus, TraceEvent};
+use unix::signal::DefaultAction;
 use unix::sync::SpinLock;
 use unix::thread::Thread;
 
@@ -106,8 +109,25 @@ impl<M: Machine> Linux<M> {
         }
     }
 
+    /// Lets a thread that is about to end report that to its tracer, if that has asked for it.
+    async fn report_exit(&self, thread: &Thread<M>, status: ExitStatus) {
+        let (tid, processes) = (thread.tid(), thread.system().processes());
+        let message = wait_status(status.event()).into();
+        if let Some(stop) = processes.with(|table| table.event_stop(tid, TraceEvent::Exit, message)) {
+            processes.stop_for_tracer(tid, stop, None).await;
+        }
+    }
+
     /// Ends a thread: releases its locks first.
     pub(crate) async fn exit(&self, thread: &Thread<M>, status: ExitStatus) {
+        if let ExitStatus::Killed(signal) = status
+            && signal.default_action() == DefaultAction::Core
+        {
+            Box::pin(self.dump(thread)).await;
+        }
+        if thread.is_observed() {
+            self.report_exit(thread, status).await;
+        }
         let leaving = async {
             thread.unless_memory_is_expected(self.leave_memory(thread)).await;
             self.futexes.owner_ended(thread.tid().number()).await;

@@ -15,7 +15,10 @@
 //! | `describe` | descriptions of calls, for the trace |
 //! | `kept` | the state that is kept for each thread |
 //! | `futex` | futexes |
+//! | `core_file` | images of processes that signals end |
 //! | `calls` | the calls, by subject, and the table that finds them |
+//! | `filter` | filters of system calls |
+//! | `traced` | threads whose calls a tracer sees |
 //! | `return_to_user` | signals: frames, restarts, rt_sigreturn |
 //! | `linux` | the state that all threads of Linux programs share |
 //! | `auxiliary` | the auxiliary vector |
@@ -31,11 +34,14 @@ extern crate alloc;
 mod auxiliary;
 mod call;
 mod calls;
+mod core_file;
 mod decoded;
 mod describe;
 mod epoll;
 pub mod errno;
 mod eventfd;
+mod file_capabilities;
+mod filter;
 mod futex;
 mod inotify;
 mod kept;
@@ -50,6 +56,7 @@ mod signalfd;
 mod sysfs;
 mod system;
 mod timerfd;
+mod traced;
 mod version;
 
 pub use call::Outcome;
@@ -58,6 +65,7 @@ pub use linux::{Linux, Processor};
 pub use names::name;
 pub use system::{DEVICES, register};
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use call::{Call, Stop};
 use mach::Machine;
@@ -85,7 +93,9 @@ impl<M: Machine> FrontEnd<M> for Linux<M> {
 
     async fn serve_call(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, request: SystemCall) -> Next<M> {
         let tid = thread.tid();
-        thread.system().processes().with(|table| table.enter(tid));
+        if thread.system().processes().with(|table| table.enter(tid)) {
+            return Box::pin(self.serve_observed(thread, kept, request)).await;
+        }
         let outcome = self.perform(thread, kept, request).await;
         self.finish(thread, request.number, outcome).await
     }

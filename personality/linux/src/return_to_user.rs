@@ -2,6 +2,7 @@
 //! handlers.
 
 use crate::call::{Call, Done, Outcome, Stop};
+use crate::layout::registers::TRAP_FLAG;
 use crate::layout::signal::{self as layout, SavedContext};
 use crate::linux::Linux;
 use crate::{errno, names};
@@ -17,7 +18,10 @@ use unix::signal::{Action, Frame, RestartKind, Resumption, Signal, SignalInforma
 use unix::thread::Thread;
 
 /// All registers of the thread, which are fetched at most once.
-fn all<'a, M: Machine>(resume: &'a mut Resume, thread: &Thread<M>) -> unix::Result<&'a mut ThreadState> {
+pub(crate) fn all<'a, M: Machine>(
+    resume: &'a mut Resume,
+    thread: &Thread<M>,
+) -> unix::Result<&'a mut ThreadState> {
     match *resume {
         Resume::Registers(_) => {}
         Resume::Return(rax) => {
@@ -32,32 +36,50 @@ fn all<'a, M: Machine>(resume: &'a mut Resume, thread: &Thread<M>) -> unix::Resu
     }
 }
 
+/// A call that was cut short, with its number.
+pub(crate) type Interrupted = Option<(RestartKind, u64)>;
+
 /// Bytes of the SYSCALL instruction.
 const INSTRUCTION: u64 = 2;
 
 impl<M: Machine> Linux<M> {
     /// Returns a thread to its program after a call that ended with `outcome`.
     pub async fn finish(&self, thread: &Arc<Thread<M>>, number: u64, outcome: Outcome) -> Next<M> {
-        let mut interrupted = None;
-        let resume = match outcome {
-            Outcome::Return(value) => Resume::Return(value),
-            Outcome::Interrupted(restart) => {
-                interrupted = Some((restart, number));
-                Resume::Continue
-            }
-            Outcome::Registers(state) => Resume::Registers(state),
-            Outcome::Executed(state) => {
-                return match thread.system().thread(thread.pid()) {
-                    Some(new) => Next::Executed(new, state),
-                    None => Next::Ended,
-                };
-            }
+        match self.result_of(thread, number, outcome).await {
+            Ok((resume, interrupted)) => self.return_from_call(thread, resume, interrupted).await,
+            Err(next) => next,
+        }
+    }
+
+    /// How a thread goes on after a call that ended with `outcome`, as far as no signal changes
+    /// that; an error if it does not return to the program that made the call.
+    pub(crate) async fn result_of(
+        &self,
+        thread: &Arc<Thread<M>>,
+        number: u64,
+        outcome: Outcome,
+    ) -> Result<(Resume, Interrupted), Next<M>> {
+        match outcome {
+            Outcome::Return(value) => Ok((Resume::Return(value), None)),
+            Outcome::Interrupted(restart) => Ok((Resume::Continue, Some((restart, number)))),
+            Outcome::Registers(state) => Ok((Resume::Registers(state), None)),
+            Outcome::Executed(state) => Err(match thread.system().thread(thread.pid()) {
+                Some(new) => Next::Executed(new, state),
+                None => Next::Ended,
+            }),
             Outcome::Exit(status) => {
                 Box::pin(self.exit(thread, status)).await;
-                return Next::Ended;
+                Err(Next::Ended)
             }
-        };
-        self.return_from_call(thread, resume, interrupted).await
+        }
+    }
+
+    /// Ends a thread whose underlying thread has ended.
+    pub(crate) async fn lost(&self, thread: &Arc<Thread<M>>) -> Next<M> {
+        let (pid, killed) = (thread.pid(), ExitStatus::Killed(Signal::KILL));
+        thread.system().processes().with(|table| table.begin_exit(pid, killed));
+        Box::pin(self.exit(thread, killed)).await;
+        Next::Ended
     }
 
     /// Returns `thread` to its program: delivers signals, waits while it is stopped, ends it.
@@ -67,7 +89,7 @@ impl<M: Machine> Linux<M> {
         &self,
         thread: &Arc<Thread<M>>,
         mut resume: Resume,
-        mut interrupted: Option<(RestartKind, u64)>,
+        mut interrupted: Interrupted,
     ) -> Next<M> {
         let system = thread.system().clone();
         loop {
@@ -83,12 +105,28 @@ impl<M: Machine> Linux<M> {
                     let delivering = self.deliver(thread, &mut resume, interrupted.take(), &frame);
                     let delivering = system.processes().killable(thread.tid(), Box::pin(delivering));
                     // A thread that has to end needs no frame.
-                    delivering.await.unwrap_or(Ok(true)).map(|entered| {
-                        if !entered {
-                            let tid = thread.tid();
-                            system.processes().with(|table| table.frame_failed(tid, &frame));
+                    match delivering.await.unwrap_or(Ok(true)) {
+                        Ok(true) if thread.is_observed() => {
+                            Box::pin(self.stop_at_handler(thread, &mut resume)).await
                         }
-                    })
+                        Ok(true) => Ok(()),
+                        Ok(false) => {
+                            system.processes().with(|table| table.frame_failed(thread.tid(), &frame));
+                            Ok(())
+                        }
+                        Err(gone) => Err(gone),
+                    }
+                }
+                Delivery::Step => match self.step(thread, &mut resume, interrupted.take()) {
+                    Ok(Some(next)) => return next,
+                    Ok(None) => Ok(()),
+                    Err(gone) => Err(gone),
+                },
+                Delivery::Trace(stop) => {
+                    Box::pin(self.stop_for_tracer(thread, &mut resume, &mut interrupted, stop, None)).await
+                }
+                Delivery::Executed(before) => {
+                    Box::pin(self.report_execution(thread, &mut resume, &mut interrupted, before)).await
                 }
                 // `Processes::return_to_user` waits while the thread is stopped.
                 Delivery::Stopped => Ok(()),
@@ -98,12 +136,7 @@ impl<M: Machine> Linux<M> {
                 }
             };
             if done.is_err() {
-                // The underlying thread has ended.
-                let pid = thread.pid();
-                let killed = ExitStatus::Killed(Signal::KILL);
-                system.processes().with(|table| table.begin_exit(pid, killed));
-                Box::pin(self.exit(thread, killed)).await;
-                return Next::Ended;
+                return self.lost(thread).await;
             }
             system.log_reports();
         }
@@ -115,7 +148,7 @@ impl<M: Machine> Linux<M> {
         &self,
         thread: &Arc<Thread<M>>,
         resume: &mut Resume,
-        interrupted: Option<(RestartKind, u64)>,
+        interrupted: Interrupted,
     ) -> unix::Result<Option<Next<M>>> {
         if interrupted.is_some() {
             apply_restart(all(resume, thread)?, interrupted, None);
@@ -127,12 +160,29 @@ impl<M: Machine> Linux<M> {
         Ok(valid.then(|| Next::Resume(core::mem::replace(resume, Resume::Continue))))
     }
 
+    /// How the program executes one instruction, as [`Self::next_without_signal`].
+    fn step(
+        &self,
+        thread: &Arc<Thread<M>>,
+        resume: &mut Resume,
+        interrupted: Interrupted,
+    ) -> unix::Result<Option<Next<M>>> {
+        all(resume, thread)?;
+        Ok(match self.next_without_signal(thread, resume, interrupted)? {
+            Some(Next::Resume(Resume::Registers(mut state))) => {
+                state.rflags |= TRAP_FLAG;
+                Some(Next::Resume(Resume::Registers(state)))
+            }
+            next => next,
+        })
+    }
+
     /// Prepares the thread to enter a handler; false if the signal frame cannot be written.
     async fn deliver(
         &self,
         thread: &Arc<Thread<M>>,
         resume: &mut Resume,
-        interrupted: Option<(RestartKind, u64)>,
+        interrupted: Interrupted,
         frame: &Frame,
     ) -> unix::Result<bool> {
         let state = all(resume, thread)?;
@@ -180,7 +230,7 @@ impl<M: Machine> Linux<M> {
 
 /// Decides whether an interrupted call is restarted, now that it is known which handler runs, if
 /// any.
-fn apply_restart(state: &mut ThreadState, interrupted: Option<(RestartKind, u64)>, action: Option<&Action>) {
+fn apply_restart(state: &mut ThreadState, interrupted: Interrupted, action: Option<&Action>) {
     let Some((restart, number)) = interrupted else { return };
     match restart.decide(action) {
         Resumption::Interrupted => state.rax = errno::result(Err(Error::EINTR)),

@@ -39,7 +39,7 @@
 //! `tty`, `socket`, `log`.
 //!
 //! Processes: `personality` (tasks and threads of Mach), `front_end`, `process`, `thread`,
-//! `credentials`, `signal`, `exec`, `memory`, `clock`, `timer`, `load`.
+//! `credentials`, `signal`, `exec`, `memory`, `clock`, `timer`, `load`, `sysv` (System V objects).
 #![cfg_attr(not(any(test, feature = "testing")), no_std)]
 #![forbid(unsafe_code)]
 
@@ -54,6 +54,7 @@ pub mod disk;
 mod environment;
 mod error;
 pub mod exec;
+pub mod ext4;
 pub mod file;
 pub mod front_end;
 mod identity;
@@ -72,6 +73,7 @@ mod ring;
 pub mod signal;
 pub mod socket;
 pub mod sync;
+pub mod sysv;
 pub mod thread;
 pub mod timer;
 pub mod tmpfs;

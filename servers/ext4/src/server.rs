@@ -41,7 +41,8 @@ impl<D: BlockIo + Clone, C: WallClock> FileServer<D, C> {
         match call {
             Call::Mount { fid, read_only, time } => self.mount(fid, read_only, time, kind, tag),
             Call::Unmount => {
-                // What cannot be brought to the disk is replayed from the journal at the next mount.
+                // What cannot be brought to the disk is replayed from the journal at the next
+                // mount.
                 let done = self.mounted.take().map_or(Ok(()), |mut mounted| mounted.unmount());
                 simple(done, kind, tag)
             }
@@ -54,7 +55,13 @@ impl<D: BlockIo + Clone, C: WallClock> FileServer<D, C> {
             call => {
                 let most = self.message.saturating_sub(DATA_OVERHEAD);
                 match self.mounted.as_mut() {
-                    Some(mounted) => carry_out(mounted, &call, most, tag),
+                    Some(mounted) => {
+                        let reply = carry_out(mounted, &call, most, tag);
+                        if changes(&call) {
+                            mounted.has_changed();
+                        }
+                        reply
+                    }
                     None => Answer::Error(number::EBADF).encode(kind, tag),
                 }
             }
@@ -80,6 +87,21 @@ impl<D: BlockIo + Clone, C: WallClock> FileServer<D, C> {
             Err((number, why)) => Answer::NotMounted(number, why.as_bytes()).encode(kind, tag),
         }
     }
+}
+
+/// Whether a request may change something on the disk.
+fn changes(call: &Call<'_>) -> bool {
+    matches!(
+        call,
+        Call::Make { .. }
+            | Call::Link { .. }
+            | Call::RenameAt { .. }
+            | Call::Exchange { .. }
+            | Call::UnlinkAt { .. }
+            | Call::SetAttributes { .. }
+            | Call::Write { .. }
+            | Call::Allocate { .. }
+    )
 }
 
 fn simple(done: Result<(), Failure>, kind: u8, tag: u16) -> Vec<u8> {

@@ -1,5 +1,6 @@
-//! Power cuts: what a disk may hold after any of them is mounted, has everything that was brought to
-//! stable storage, and e2fsck finds nothing wrong with it. `EXT4_CUTS` says how many cuts are tried.
+//! Power cuts: what a disk may hold after any of them is mounted, has everything that was brought
+//! to stable storage, and e2fsck finds nothing wrong with it. `EXT4_CUTS` says how many cuts are
+//! tried.
 
 #![allow(unreachable_pub, reason = "the common module is shared by test programs")]
 

@@ -58,6 +58,14 @@ impl Library {
     }
 }
 
+/// Makes all system calls of a task's programs come to the server, as in exception mode.
+pub(crate) fn suspend(machine: &L4Machine, task: &Task<L4Machine>) {
+    if let Some(space) = task.map().space() {
+        // An error means that the task has ended.
+        let _ = machine.set_system_call_mode(&space, SystemCallMode::Exception, ADDRESS);
+    }
+}
+
 /// Writes process and thread id into the UTCB of a stopped thread, where the library reads them.
 #[allow(unsafe_code, reason = "one word of the thread's changes, which its program may change itself")]
 pub(crate) fn set_ids(thread: ThreadId, pid: u32, tid: u32) {

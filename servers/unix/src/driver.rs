@@ -89,6 +89,12 @@ impl Driver<L4Machine> for L4Driver {
         &shared_object::PAGES
     }
 
+    fn observe(&self, task: &Task<L4Machine>) {
+        if self.library.is_some() {
+            bounce::suspend(&self.machine, task);
+        }
+    }
+
     fn identify(&self, thread: &UserThread, pid: Pid, tid: Pid) {
         if self.library.is_some() {
             bounce::set_ids(thread.id(), pid.number(), tid.number());

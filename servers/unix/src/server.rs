@@ -40,6 +40,11 @@ pub trait Driver<M: Machine>: Send + Sync + 'static {
         &[]
     }
 
+    /// Makes every system call of the programs in an address space come to the server.
+    fn observe(&self, task: &Task<M>) {
+        let _ = task;
+    }
+
     /// Tells the machine the process and thread id of `thread`, which has not run yet, so that the
     /// program can find them out without a system call.
     fn identify(&self, thread: &M::Thread, pid: Pid, tid: Pid);
@@ -141,6 +146,10 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Host<M> for Server<M, D, F> {
 
     fn system_pages(&self) -> &[SystemPage] {
         self.driver.system_pages()
+    }
+
+    fn observe(&self, task: &Task<M>) {
+        self.driver.observe(task);
     }
 
     fn start_thread(&self, thread: Arc<Thread<M>>, state: Box<ThreadState>) {

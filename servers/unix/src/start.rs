@@ -265,7 +265,7 @@ fn status_of(event: ChildEvent) -> u8 {
     match event {
         ChildEvent::Exited(status) => status,
         ChildEvent::Killed(signal) | ChildEvent::Dumped(signal) => 128 + signal.number(),
-        ChildEvent::Stopped(_) | ChildEvent::Continued => 0,
+        ChildEvent::Stopped(_) | ChildEvent::Continued | ChildEvent::Traced { .. } => 0,
     }
 }
 

@@ -78,9 +78,9 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
     fn prepare_to_run(&self, begun: &Arc<Begun<M, D, F>>) {
         let thread = &begun.thread;
         self.driver.identify(thread.machine_thread(), thread.pid(), thread.tid());
-        // With the option `trace` each call goes to the log, which only the thread's task does. So
-        // the handler serves page faults only.
-        thread.machine_thread().set_handler(match self.trace {
+        // With the option `trace` each call goes to the log, which only the thread's task does, and
+        // a tracer sees each call of its tracee. So the handler serves page faults only.
+        thread.machine_thread().set_handler(match self.trace || thread.is_observed() {
             true => begun.map.clone(),
             false => begun.clone(),
         });

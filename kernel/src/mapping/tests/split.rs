@@ -223,8 +223,8 @@ fn a_holder_that_asks_for_pieces_is_told_of_each_once() {
     world.end();
 }
 
-/// A small page that is derived from a part of a large one goes. What was done to it is kept for the
-/// part, and told to the parent of the large page once.
+/// A small page that is derived from a part of a large one goes. What was done to it is kept for
+/// the part, and told to the parent of the large page once.
 /// Rules: 8.6.
 #[test]
 fn a_piece_tells_the_parent_once() {

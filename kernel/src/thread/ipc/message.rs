@@ -175,8 +175,15 @@ fn receive_answer(thread: ThreadRef, source: Message, tag: MessageTag) {
 pub fn set_exception_registers(thread: &Tcb, word: impl Fn(usize) -> u64) {
     for (register, index) in exception_registers(&thread.registers).into_iter().zip(1..) {
         let value = word(index);
-        register.set(if index == exception::RFLAGS { user_flags(value) } else { value });
+        register.set(if index == exception::RFLAGS { program_flags(value) } else { value });
     }
+}
+
+/// The flags that a program can change by its own instructions, and the fixed ones. An exception
+/// handler or an owner may set them: the direction flag has to survive a recall, and a debugger
+/// needs the trap flag.
+fn program_flags(value: u64) -> u64 {
+    value & x2::control::PROGRAM_FLAGS | USER_FLAGS
 }
 
 /// The flags that a user may choose, and the fixed ones.

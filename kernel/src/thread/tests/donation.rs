@@ -99,9 +99,61 @@ fn a_thread_that_is_preempted_keeps_its_place_and_the_rest_of_its_timeslice() {
     assert!(same(tick(&world, 13_000), other), "its timeslice is over, and it comes last");
 }
 
-/// Rules: 3.4, EXT 9.1.
+/// Rules: 3.4.
 #[test]
 fn an_interrupt_in_a_long_operation_leaves_the_thread_first_among_its_equals() {
     let (world, [runner, _other]) = threads([100, 100]);
     assert!(same(world.run(Next::Interrupted), runner));
+}
+
+/// A thread that has used a part of its timeslice: another preempted it.
+fn with_rest_of_a_timeslice() -> (World, [ThreadRef; 3]) {
+    let (world, [preemptor, thread, other]) = threads([120, 100, 100]);
+    let sleep = Timeouts::new(Time::NEVER, Time::period(4000)).raw();
+    world.call(Call::Ipc, preemptor, &[(Rsi, 0), (Rdx, preemptor.id().raw()), (R8, sleep)]);
+    assert!(same(tick(&world, 4000), preemptor));
+    assert!(same(wait(&world, preemptor), thread));
+    assert_eq!(left(thread), 6000);
+    (world, [preemptor, thread, other])
+}
+
+fn left(thread: ThreadRef) -> u64 {
+    processor::this().scheduler.timeslice_left(thread)
+}
+
+/// Rules: 3.24.
+#[test]
+fn a_thread_that_gives_up_its_timeslice_begins_with_a_new_one() {
+    let (world, [_, thread, other]) = with_rest_of_a_timeslice();
+    arch::set_clock(5000);
+    assert!(same(world.run(world.enter(Call::ThreadSwitch, thread, &[(Rdi, 0)])), other));
+    assert_eq!(left(thread), 10_000);
+}
+
+/// Rules: 3.24, 3.25.
+#[test]
+fn a_thread_whose_time_another_gives_up_begins_with_a_new_timeslice() {
+    let (world, [_, donor, runner]) = with_rest_of_a_timeslice();
+    assert!(same(donate(&world, donor, runner), runner));
+    arch::set_clock(5000);
+    assert!(same(world.run(world.enter(Call::ThreadSwitch, runner, &[(Rdi, 0)])), donor));
+    assert_eq!((left(donor), left(runner)), (10_000, 10_000));
+}
+
+/// Rules: 3.4.
+#[test]
+fn at_the_end_of_the_rest_of_a_timeslice_there_is_a_whole_one() {
+    let (world, [_, thread, other]) = with_rest_of_a_timeslice();
+    assert!(same(tick(&world, 9999), thread));
+    assert!(same(tick(&world, 10_000), other));
+    assert_eq!(left(thread), 10_000);
+}
+
+/// Rules: 3.26.
+#[test]
+fn a_switch_to_oneself_gives_nothing_up() {
+    let (world, [_, thread, _]) = with_rest_of_a_timeslice();
+    arch::set_clock(5000);
+    assert!(same(donate(&world, thread, thread), thread));
+    assert_eq!(left(thread), 5000);
 }

@@ -66,7 +66,7 @@ impl Spaces {
     }
 }
 
-/// Rules: K4.
+/// Rules: EXT 3.2, EXT 3.6.
 #[test]
 fn a_quota_is_taken_out_of_the_owners_and_comes_back() {
     let spaces = Spaces::new();
@@ -87,7 +87,7 @@ fn a_quota_is_taken_out_of_the_owners_and_comes_back() {
     assert_eq!(spaces.taken(), QUOTA, "and again");
 }
 
-/// Rules: K4.
+/// Rules: EXT 3.2, EXT 3.6.
 #[test]
 fn a_quota_that_the_owner_has_not_left_changes_nothing() {
     let spaces = Spaces::new();
@@ -105,7 +105,7 @@ fn a_quota_that_the_owner_has_not_left_changes_nothing() {
     assert_eq!(account(owner).used(), limit);
 }
 
-/// Rules: K4.
+/// Rules: EXT 3.2, EXT 3.6.
 #[test]
 fn an_owner_gets_a_quota_back_when_the_space_leaves_it() {
     for (quota, deleted) in [(QUOTA, false), (QUOTA, true), (UNLIMITED, false), (UNLIMITED, true)] {
@@ -123,7 +123,7 @@ fn an_owner_gets_a_quota_back_when_the_space_leaves_it() {
 }
 
 /// The account of an owner that ends goes when nothing is charged to it any more.
-/// Rules: K4.
+/// Rules: EXT 3.2, EXT 3.6.
 #[test]
 fn an_owner_that_ends_leaves_no_account() {
     for quota in [QUOTA, UNLIMITED] {
@@ -141,7 +141,7 @@ fn an_owner_that_ends_leaves_no_account() {
 }
 
 /// Root's memory is the kernel's own: a quota is taken out of that, and no space shares it.
-/// Rules: K4.
+/// Rules: EXT 3.2, EXT 3.6.
 #[test]
 fn a_quota_out_of_the_kernels_own_account_comes_back() {
     let world = World::new();

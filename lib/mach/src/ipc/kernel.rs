@@ -112,6 +112,12 @@ impl<M: Machine> KernelPort<M> {
         self.side()?.object.lock().take()
     }
 
+    /// The receive right of the port, which stands for no object any more.
+    pub(crate) fn into_right(self) -> Right<M> {
+        drop(self.disable());
+        Right::Receive(self.0)
+    }
+
     /// A send right to the port.
     pub fn send_right(&self) -> Right<M> {
         SendRight::make(self.0.port()).map_or(Right::Dead, Right::Send)
@@ -134,6 +140,21 @@ impl<M: Machine> SendRight<M> {
     /// ended.
     pub fn kernel_object(&self) -> Option<KernelObject> {
         self.port().kernel_object()
+    }
+
+    /// Whether the port has died.
+    pub(crate) fn is_dead(&self) -> bool {
+        self.port().is_dead()
+    }
+
+    /// Whether the port is a kernel port, also after its object has ended.
+    pub(crate) fn is_of_kernel(&self) -> bool {
+        self.port().kernel.is_some()
+    }
+
+    /// A number that no other port has or had.
+    pub(crate) fn port_number(&self) -> u64 {
+        self.port().id
     }
 
     /// Whether a task has a send right to the port under this name.

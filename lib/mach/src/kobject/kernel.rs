@@ -1,5 +1,6 @@
 //! The ports of a host, and the tasks and threads that programs make.
 
+use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
@@ -9,6 +10,7 @@ use mach_interfaces::task_notify;
 use super::client::Caller;
 use super::clock::Clock;
 use super::gsync::Waiters;
+use super::memory_object::MemoryObject;
 use super::ports::copy;
 use super::serve::Buffer;
 use super::{Environment, Object, PortPersonality, TaskPorts, ThreadPorts};
@@ -54,6 +56,8 @@ pub struct Kernel<M: Machine, P: PortPersonality<M>> {
     pub(super) clock: SpinLock<Clock>,
     pub(super) buffers: SpinLock<Vec<Buffer>>,
     pub(super) waiters: Waiters,
+    /// The memory objects of programs, by the numbers of their pagers' ports.
+    pub(super) memory_objects: SpinLock<BTreeMap<u64, Weak<MemoryObject<M, P>>>>,
     /// The port that is told of new tasks.
     pub(super) new_tasks: SpinLock<Right<M>>,
 }
@@ -75,6 +79,7 @@ impl<M: Machine, P: PortPersonality<M>> Kernel<M, P> {
             clock: SpinLock::new(Clock::new(started)),
             buffers: SpinLock::new(Vec::new()),
             waiters: Waiters::new(),
+            memory_objects: SpinLock::new(BTreeMap::new()),
             new_tasks: SpinLock::new(Right::Null),
         });
         let processors = host.machine().processors();

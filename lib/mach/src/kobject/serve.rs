@@ -86,7 +86,8 @@ async fn dispatch<M: Machine, P: PortPersonality<M>>(
 }
 
 /// Whether a call has no effect before it may have to wait, and acts on no thread, which could be
-/// the caller's. If such a call would have to wait, it is given up and begins again the general way.
+/// the caller's. If such a call would have to wait, it is given up and begins again the general
+/// way.
 fn can_be_tried(call: u32) -> bool {
     use mach_interfaces::{gnumach::id as gnu, mach::id, mach_host::id as host};
     match call {

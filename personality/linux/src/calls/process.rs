@@ -42,6 +42,7 @@ fn wait_options(bits: u32) -> WaitOptions {
         keep: has(WNOWAIT),
         only_clones: has(WCLONE),
         all_kinds: has(WALL),
+        own_only: has(WNOTHREAD),
     }
 }
 
@@ -79,7 +80,7 @@ pub(crate) fn try_wait4<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
         Ok(arguments) => arguments,
         Err(error) => return Some(Err(error.into())),
     };
-    match call.table(|table| table.wait_child(call.pid(), which, options)) {
+    match call.table(|table| table.wait_change(call.tid(), which, options)) {
         Ok(Some(report)) => {
             let status = wait_status(report.event).to_le_bytes();
             let usage = to_rusage(&report.usage);
@@ -375,10 +376,11 @@ pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
     const GET_CHILD_SUBREAPER: u32 = 37;
     const SET_NO_NEW_PRIVS: u32 = 38;
     const GET_NO_NEW_PRIVS: u32 = 39;
-    // The requests of prctl that always have the same answer here: there are no filters and no
-    // timing modes.
+    // The requests of prctl that always have the same answer here include those about timing modes,
+    // which there are not.
     const GET_TIMING: u32 = 13;
     const GET_SECCOMP: u32 = 21;
+    const SET_SECCOMP: u32 = 22;
     const GET_TIME_STAMPS: u32 = 25;
     const GET_TIMER_SLACK: u32 = 30;
     const GET_HUGE_PAGES_DISABLED: u32 = 42;
@@ -423,7 +425,9 @@ pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
         SET_NO_NEW_PRIVS if argument == 1 => {
             change_credentials(call, |old| Ok(Credentials { no_new_privileges: true, ..old.clone() }))?;
         }
-        GET_SECCOMP | GET_TIMING | GET_HUGE_PAGES_DISABLED => {}
+        SET_SECCOMP => return super::seccomp::set_mode(call, argument, call.arg(2)).await,
+        GET_SECCOMP => return Ok(super::seccomp::mode(call)),
+        GET_TIMING | GET_HUGE_PAGES_DISABLED => {}
         GET_TIMER_SLACK => return Ok(TIMER_SLACK),
         GET_TIME_STAMPS => call.write(argument, &1u32.to_le_bytes()).await?,
         GET_NO_NEW_PRIVS => return Ok(call.thread.credentials().no_new_privileges.into()),

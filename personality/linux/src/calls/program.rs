@@ -4,13 +4,14 @@ use crate::call::{Call, Done, Outcome, Stop};
 use crate::kept::Addresses;
 use crate::layout::Fields;
 use crate::layout::signal::optional_signal;
+use crate::names::number;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 use mach::Machine;
 use mach::machine::ThreadState;
 use unix::exec::Arguments;
-use unix::process::Resource;
+use unix::process::{Resource, TraceEvent};
 use unix::signal::{RestartKind, Signal};
 use unix::sync::Turns;
 use unix::thread::{CloneRequest, ExecRequest};
@@ -52,7 +53,7 @@ pub(crate) async fn fork<M: Machine>(call: &Call<'_, M>, vfork: bool) -> Done {
     let exit_signal = Signal::CHLD.number().into();
     let nothing =
         CloneArguments { flags, exit_signal, stack: 0, parent_tid: 0, pid_file: 0, child_tid: 0, tls: 0 };
-    clone_with(call, nothing).await
+    clone_with(call, if vfork { number::vfork } else { number::fork }, nothing).await
 }
 
 pub(crate) async fn clone<M: Machine>(call: &Call<'_, M>) -> Done {
@@ -70,7 +71,7 @@ pub(crate) async fn clone<M: Machine>(call: &Call<'_, M>) -> Done {
         child_tid: call.arg(3),
         tls: call.arg(4),
     };
-    clone_with(call, arguments).await
+    clone_with(call, number::clone, arguments).await
 }
 
 pub(crate) async fn clone3<M: Machine>(call: &Call<'_, M>) -> Done {
@@ -105,11 +106,11 @@ pub(crate) async fn clone3<M: Machine>(call: &Call<'_, M>) -> Done {
         child_tid: word(2)?,
         tls: word(7)?,
     };
-    clone_with(call, arguments).await
+    clone_with(call, number::clone3, arguments).await
 }
 
-async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -> Done {
-    const WITHOUT_EFFECT: u64 = CLONE_PTRACE | CLONE_SYSVSEM | CLONE_DETACHED | CLONE_UNTRACED | CLONE_IO;
+async fn clone_with<M: Machine>(call: &Call<'_, M>, number: u64, arguments: CloneArguments) -> Done {
+    const WITHOUT_EFFECT: u64 = CLONE_SYSVSEM | CLONE_DETACHED | CLONE_IO;
     const KNOWN: u64 = CLONE_VM
         | CLONE_FS
         | CLONE_FILES
@@ -123,6 +124,8 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
         | CLONE_CHILD_CLEARTID
         | CLONE_CHILD_SETTID
         | CLONE_CLEAR_SIGHAND
+        | CLONE_PTRACE
+        | CLONE_UNTRACED
         | WITHOUT_EFFECT;
     let flags = arguments.flags;
     let has = |flag: u64| flags & flag == flag;
@@ -171,6 +174,17 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
         made => made?,
     };
     let child = unstarted.tid();
+    let event = match () {
+        () if request.vfork => TraceEvent::VFork,
+        () if request.exit_signal == Some(Signal::CHLD) => TraceEvent::Fork,
+        () => TraceEvent::Clone,
+    };
+    let message = child.number().into();
+    let stop = call.table(|table| table.event_stop(tid, event, message)).filter(|_| !has(CLONE_UNTRACED));
+    if stop.is_some() || has(CLONE_PTRACE) {
+        call.table(|table| table.inherit_tracing(tid, child));
+        unstarted.thread().observe_calls();
+    }
     if has(CLONE_PIDFD) && arguments.pid_file != 0 {
         super::pidfd::store_for_child(call, child, arguments.pid_file).await?;
     }
@@ -178,8 +192,15 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
         .clear_child_tid
         .store(chosen(CLONE_CHILD_CLEARTID, arguments.child_tid), Ordering::Relaxed);
     unstarted.start(state);
+    if let Some(stop) = stop {
+        call.linux.stop_in_call(call.thread, number, stop).await;
+    }
     if request.vfork {
         call.system().processes().wait_vfork(tid, child).await;
+        let event = TraceEvent::VForkDone;
+        if let Some(stop) = call.table(|table| table.event_stop(tid, event, message)) {
+            call.linux.stop_in_call(call.thread, number, stop).await;
+        }
     }
     Ok(child.number().into())
 }

@@ -103,9 +103,24 @@ pub(crate) async fn getcpu<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// personality(2): Linux without any of the flags is the only personality.
+/// personality(2): Linux, with or without the flag that programs are not placed at random
+/// addresses; returns the old one. `EINVAL` for others.
 pub(crate) fn personality<M: Machine>(call: &Call<'_, M>) -> Done {
-    if matches!(call.uint(0), 0 | u32::MAX) { Ok(0) } else { Err(Error::EINVAL.into()) }
+    const NOT_RANDOM: u32 = 0x4_0000;
+    let new = match call.uint(0) {
+        u32::MAX => None,
+        0 => Some(true),
+        NOT_RANDOM => Some(false),
+        _ => return Err(Error::EINVAL.into()),
+    };
+    let pid = call.pid();
+    let randomised = call.table(|table| {
+        let process = table.process_mut(pid)?;
+        let old = process.randomises;
+        process.randomises = new.unwrap_or(old);
+        Ok::<_, Error>(old)
+    })?;
+    Ok(if randomised { 0 } else { NOT_RANDOM.into() })
 }
 
 /// syslog(2): the superuser can read the log, but not consume it, and the level of the console

@@ -45,7 +45,9 @@ const MILESTONES: [(&str, &str); 7] = [
          mlock mlock2 munlock mlockall munlockall membarrier clock_getres clock_settime nanosleep gettimeofday \
          settimeofday time getitimer timer_gettime timer_getoverrun timer_delete sethostname setdomainname getcpu \
          capget capset personality syslog reboot removexattr lremovexattr fremovexattr listxattr llistxattr \
-         lsetxattr utime utimes futimesat mknod renameat readlinkat fchmodat2 ioprio_get mbind",
+         lsetxattr utime utimes futimesat mknod renameat readlinkat fchmodat2 ioprio_get mbind ptrace \
+         process_vm_readv process_vm_writev kcmp shmget shmat shmdt shmctl semget semop semtimedop semctl msgget \
+         msgsnd msgrcv msgctl seccomp",
     ),
 ];
 

@@ -100,6 +100,10 @@ fn move_now<M: Machine>(call: &Call<'_, M>, transfer: &mut Transfer<M>, how: Mov
         let write = how == Move::Write;
         file.check(if write { Access::WRITE } else { Access::READ }).ok()?;
         let moved = if write { end.write_now(buffer) } else { end.read_now(buffer) };
+        // A write that may wait is not over before all of its bytes are in the pipe.
+        if write && buffer.remaining() > 0 && !file.flags().contains(OpenFlags::NONBLOCK) {
+            return None;
+        }
         return moved.ok().map(|count| Ok(count as u64));
     }
     let context = call.thread.context();

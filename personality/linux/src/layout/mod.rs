@@ -1,9 +1,12 @@
 //! The structures of Linux' interface, byte by byte (x86-64: little-endian, natural alignment).
 
+pub mod core;
 pub mod file;
 pub mod process;
+pub mod registers;
 pub mod signal;
 pub mod socket;
+pub mod sysv;
 pub mod terminal;
 pub mod time;
 

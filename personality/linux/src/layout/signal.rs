@@ -112,7 +112,14 @@ pub fn wait_status(event: ChildEvent) -> u32 {
         ChildEvent::Dumped(signal) => u32::from(signal.number()) | 0x80,
         ChildEvent::Stopped(signal) => u32::from(signal.number()) << 8 | 0x7f,
         ChildEvent::Continued => 0xffff,
+        ChildEvent::Traced { signal, event, is_call } => stop_code(signal, event, is_call) << 8 | 0x7f,
     }
+}
+
+/// The code of a tracee's stop: a signal with a mark for system calls, and an event.
+pub fn stop_code(signal: Signal, event: u8, is_call: bool) -> u32 {
+    let mark = if is_call { 0x80 } else { 0 };
+    u32::from(signal.number()) | mark | u32::from(event) << 8
 }
 
 /// The fields si_code and si_status for a change of a child.
@@ -123,6 +130,7 @@ pub fn child_code(event: ChildEvent) -> (i32, i32) {
         ChildEvent::Dumped(signal) => (3, signal.number().into()),
         ChildEvent::Stopped(signal) => (5, signal.number().into()),
         ChildEvent::Continued => (6, Signal::CONT.number().into()),
+        ChildEvent::Traced { signal, event, is_call } => (4, stop_code(signal, event, is_call) as i32),
     }
 }
 
@@ -162,6 +170,9 @@ pub fn to_information(information: &SignalInformation) -> [u8; 128] {
             let writer = writer.i32(8, code).u32(16, process).u32(20, user).i32(24, status);
             writer.u64(32, user_ticks).u64(40, system_ticks)
         }
+        Cause::Filter { address, call, architecture } => {
+            writer.i32(8, 1).u64(16, address).u32(24, call).u32(28, architecture)
+        }
         Cause::Fault { fault, address } => {
             let address = if fault == Fault::NotCanonical { 0 } else { address };
             writer.i32(8, fault_code(fault)).u64(16, address)
@@ -190,6 +201,10 @@ pub fn to_descriptor_information(information: &SignalInformation) -> [u8; 128] {
             writer.u64(56, double(32)).u64(64, double(40))
         }
         Cause::Fault { .. } => writer.u64(72, double(16)),
+        Cause::Filter { .. } => {
+            let writer = writer.u64(88, double(16)).u32(84, word(24));
+            writer.u32(96, word(28))
+        }
     }
     .done()
 }

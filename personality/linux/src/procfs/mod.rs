@@ -13,7 +13,8 @@ use alloc::vec::Vec;
 use mach::Machine;
 use number::{MemoryAdjustment, NumberFile, SettingNumber};
 use regions::Part;
-use status::{auxiliary_text, environment_text};
+use status::environment_text;
+pub(crate) use status::{argument_bytes, auxiliary_bytes};
 use subject::Subject;
 use unix::account::Setting;
 use unix::file::FileObject;
@@ -23,7 +24,7 @@ use unix::process_context::ProcessContext;
 use unix::thread::System;
 use unix::vfs::{
     DeviceNumber, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Link, Metadata, Mode, OpenContext,
-    Opened, Vnode, VnodeRef,
+    Opened, Vnode, VnodeRef, WriteAt,
 };
 use unix::{AttemptError, CopyError, Error, MaybeReady, Result, Timestamp, UserBuffer};
 
@@ -53,10 +54,10 @@ const MEMORY_ADJUSTMENT: &str = "oom_score_adj";
 
 /// The files that show a process's memory. Only a process that may inspect it can open them, and an
 /// open file shows the program that the process had when it was opened.
-const MEMORY_FILES: [&str; 5] = ["auxv", "environ", "maps", "smaps", "smaps_rollup"];
+const MEMORY_FILES: [&str; 6] = ["auxv", "environ", "maps", "mem", "smaps", "smaps_rollup"];
 
 /// The files of a process's directory, without links and directories: name and mode of each.
-const PROCESS_FILES: [(&str, u16); 20] = [
+const PROCESS_FILES: [(&str, u16); 21] = [
     ("auxv", 0o400),
     ("cgroup", 0o444),
     ("cmdline", 0o444),
@@ -65,6 +66,7 @@ const PROCESS_FILES: [(&str, u16); 20] = [
     ("io", 0o400),
     ("limits", 0o444),
     ("maps", 0o444),
+    ("mem", 0o600),
     ("mountinfo", 0o444),
     ("mounts", 0o444),
     ("oom_score", 0o444),
@@ -78,6 +80,9 @@ const PROCESS_FILES: [(&str, u16); 20] = [
     ("status", 0o444),
     ("wchan", 0o444),
 ];
+
+/// How many bytes of the file `mem` are read or written at a time.
+const MEMORY_PIECE: usize = 1 << 14;
 
 /// The links in a process's directory.
 const PROCESS_LINKS: [&str; 3] = ["cwd", "exe", "root"];
@@ -265,7 +270,7 @@ impl<M: Machine> Node<M> {
         let process = subject.process;
         let permitted = self.check_inspection(reader);
         match name {
-            "auxv" => Ok(self.memory()?.map_or_else(Vec::new, |memory| auxiliary_text(&memory))),
+            "auxv" => Ok(self.memory()?.map_or_else(Vec::new, |memory| auxiliary_bytes(&memory))),
             "cgroup" => Ok(b"0::/\n".to_vec()),
             "cmdline" => status::arguments_text(&system, process).await,
             "comm" => status::name_text(&system, subject),
@@ -278,7 +283,12 @@ impl<M: Machine> Node<M> {
             "limits" => status::limits_text(&system, process).map(Into::into),
             "mountinfo" => Ok(text::mount_information(&system, system.thread_of_exact(process))),
             "oom_score" => Ok(format!("{}\n", system.memory_score(process).await?).into()),
-            "personality" => permitted.map(|()| b"00000000\n".to_vec()),
+            "personality" => permitted.and_then(|()| {
+                let fixed = !system
+                    .processes()
+                    .with(|table| Ok::<_, Error>(table.exact_process(process)?.randomises))?;
+                Ok(if fixed { b"00040000\n".to_vec() } else { b"00000000\n".to_vec() })
+            }),
             "schedstat" => status::schedule_text(&system, subject).map(Into::into),
             "wchan" => Ok(b"0".to_vec()),
             "mounts" => Ok(text::mounts(&system, system.thread_of_exact(process))),
@@ -344,9 +354,40 @@ impl<M: Machine> Node<M> {
         offset: u64,
         to: &mut dyn UserBuffer,
     ) -> Result<usize, AttemptError> {
+        if self.is_memory() {
+            return self.read_memory(offset, to).await;
+        }
         let mut part = Part::new(offset, to.remaining());
         self.make_text(reader, &mut part).await?;
         to.copy_out(&part.text).map_err(|error: CopyError| error.into())
+    }
+
+    /// Whether this is the file `mem` of a process.
+    fn is_memory(&self) -> bool {
+        matches!(self.kind, Kind::ProcessFile(_, index) if PROCESS_FILES[index].0 == "mem")
+    }
+
+    /// Reads the memory of the program that the process had when the file was opened, at the
+    /// address that is the offset. Nothing is read after that program has ended. `EIO`.
+    async fn read_memory(&self, offset: u64, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
+        let Some(memory) = self.memory()? else { return Ok(0) };
+        let mut bytes = alloc::vec![0; to.remaining().min(MEMORY_PIECE)];
+        let count = memory.peek(offset, &mut bytes).await?;
+        Ok(to.copy_out(&bytes[..count])?)
+    }
+
+    /// Writes the same memory. `EIO`.
+    async fn write_memory(
+        &self,
+        offset: u64,
+        from: &mut dyn UserBuffer,
+    ) -> Result<(usize, u64), AttemptError> {
+        let Some(memory) = self.memory()? else { return Ok((0, offset)) };
+        let mut bytes = alloc::vec![0; from.remaining().min(MEMORY_PIECE)];
+        let taken = from.copy_in(&mut bytes)?;
+        let done = memory.poke(offset, &bytes[..taken]).await.inspect_err(|_| from.retreat(taken))?;
+        from.retreat(taken - done);
+        Ok((done, offset + done as u64))
     }
 
     async fn make_text(&self, reader: &dyn ProcessContext, part: &mut Part) -> Result<()> {
@@ -587,6 +628,20 @@ impl<M: Machine> Vnode for Node<M> {
         to: &'a mut dyn UserBuffer,
     ) -> MaybeReady<'a, Result<usize, AttemptError>> {
         MaybeReady::pending(self.read_text(process, offset, to))
+    }
+
+    fn write<'a>(
+        &'a self,
+        at: WriteAt,
+        _limit: u64,
+        from: &'a mut dyn UserBuffer,
+    ) -> MaybeReady<'a, Result<(usize, u64), AttemptError>> {
+        match at {
+            WriteAt::Offset(offset) if self.is_memory() => {
+                MaybeReady::pending(self.write_memory(offset, from))
+            }
+            _ => MaybeReady::ready(Err(Error::EINVAL.into())),
+        }
     }
 
     /// A process may list and search the directory of its own descriptors even if that directory

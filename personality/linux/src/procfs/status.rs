@@ -182,7 +182,8 @@ pub(super) async fn status_text<M: Machine>(system: &System<M>, subject: Subject
         line("Ngid", format_args!("0"));
         line("Pid", format_args!("{id}"));
         line("PPid", format_args!("{}", process.parent().map_or(0, Pid::number)));
-        line("TracerPid", format_args!("0"));
+        let tracer = table.tracing(id).map_or(0, |tracing| tracing.tracer_process().number());
+        line("TracerPid", format_args!("{tracer}"));
         line("Uid", format_args!("{}\t{}\t{}\t{}", user.real, user.effective, user.saved, user.file));
         line("Gid", format_args!("{}\t{}\t{}\t{}", group.real, group.effective, group.saved, group.file));
         line("FDSize", format_args!("{}", 64));
@@ -218,6 +219,7 @@ pub(super) async fn status_text<M: Machine>(system: &System<M>, subject: Subject
             line(name, format_args!("{:016x}", set.bits()));
         }
         line("NoNewPrivs", format_args!("{}", u8::from(credentials.no_new_privileges)));
+        line("Seccomp", format_args!("{}", if table.filter(id).is_some() { 2 } else { 0 }));
         line("Cpus_allowed", format_args!("{:08x},{:08x}", affinity >> 32, affinity as u32));
         line("Cpus_allowed_list", format_args!("{}", list(affinity)));
         line("voluntary_ctxt_switches", format_args!("{}", usage.voluntary_switches));
@@ -306,12 +308,16 @@ pub(crate) fn limits_text<M: Machine>(system: &System<M>, process: ExactPid) -> 
 pub(crate) async fn arguments_text<M: Machine>(system: &System<M>, process: ExactPid) -> Result<Vec<u8>> {
     system.processes().with(|table| table.exact_process(process).map(drop))?;
     let Some(thread) = system.thread_of_exact(process) else { return Ok(Vec::new()) };
-    let memory = thread.memory();
-    Ok(strings(memory, memory.details().arguments).await)
+    Ok(argument_bytes(thread.memory()).await)
+}
+
+/// The arguments of a program, each with its zero byte.
+pub(crate) async fn argument_bytes<M: Machine>(memory: &Memory<M>) -> Vec<u8> {
+    strings(memory, memory.details().arguments).await
 }
 
 /// The text of /proc/PID/auxv: the auxiliary vector as the program got it.
-pub(super) fn auxiliary_text<M: Machine>(memory: &Memory<M>) -> Vec<u8> {
+pub(crate) fn auxiliary_bytes<M: Machine>(memory: &Memory<M>) -> Vec<u8> {
     let pairs = memory.details().auxiliary;
     let words = pairs.into_iter().chain([(0, 0)]).flat_map(|(kind, value)| [kind, value]);
     words.flat_map(u64::to_le_bytes).collect()
@@ -332,6 +338,7 @@ fn exit_code(status: unix::process::ExitStatus) -> u32 {
     match status {
         unix::process::ExitStatus::Exited(status) => u32::from(status) << 8,
         unix::process::ExitStatus::Killed(signal) => signal.number().into(),
+        unix::process::ExitStatus::Dumped(signal) => u32::from(signal.number()) | 0x80,
     }
 }
 

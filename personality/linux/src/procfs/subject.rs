@@ -64,9 +64,11 @@ impl Subject {
         }
         let is_any = |state| match (self.thread, thread) {
             (Some(_), Some(thread)) => thread.run_state() == state,
+            (None, Some(thread)) if state == RunState::Traced => thread.run_state() == state,
             _ => process.threads().filter_map(|tid| table.thread(tid).ok()).any(|t| t.run_state() == state),
         };
         Ok(match () {
+            () if is_any(RunState::Traced) => ('t', "tracing stop"),
             () if is_any(RunState::Running) => ('R', "running"),
             () if is_any(RunState::Sleeping) => ('S', "sleeping"),
             () => ('T', "stopped"),

@@ -1,5 +1,6 @@
 //! The texts in /proc about the system as a whole.
 
+use crate::layout::sysv as layout;
 use crate::version::{RELEASE, VERSION};
 use alloc::format;
 use alloc::string::String;
@@ -11,6 +12,7 @@ use mach::Machine;
 use unix::account::Setting;
 use unix::load::Load;
 use unix::process::Pid;
+use unix::sysv::{messages, semaphores, shared_memory};
 use unix::thread::{System, Thread};
 use unix::vfs::{DeviceNumber, MountFlags};
 
@@ -46,6 +48,9 @@ pub(super) const FILES: &[&str] = &[
     "sys/kernel/core_pattern",
     "sys/kernel/domainname",
     "sys/kernel/hostname",
+    "sys/kernel/msgmax",
+    "sys/kernel/msgmnb",
+    "sys/kernel/msgmni",
     "sys/kernel/ngroups_max",
     "sys/kernel/osrelease",
     "sys/kernel/ostype",
@@ -54,11 +59,18 @@ pub(super) const FILES: &[&str] = &[
     "sys/kernel/random/entropy_avail",
     "sys/kernel/random/poolsize",
     "sys/kernel/random/uuid",
+    "sys/kernel/sem",
+    "sys/kernel/shmall",
+    "sys/kernel/shmmax",
+    "sys/kernel/shmmni",
     "sys/kernel/version",
     "sys/vm/max_map_count",
     "sys/vm/mmap_min_addr",
     "sys/vm/overcommit_memory",
     "sys/vm/swappiness",
+    "sysvipc/msg",
+    "sysvipc/sem",
+    "sysvipc/shm",
     "tty/drivers",
     "uptime",
     "version",
@@ -115,7 +127,11 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
     match path {
         "cpuinfo" => processors(system).into(),
         "filesystems" => {
-            let line = |name: &str| format!("nodev\t{name}\n");
+            let on_devices = system.vfs().types_on_devices();
+            let line = |name: &str| match on_devices.contains(&name) {
+                true => format!("\t{name}\n"),
+                false => format!("nodev\t{name}\n"),
+            };
             system.vfs().file_system_types().into_iter().map(line).collect::<String>().into()
         }
         "consoles" => consoles(system).into(),
@@ -139,8 +155,20 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         "swaps" => b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n".to_vec(),
         "sys/fs/file-max" => b"9223372036854775807\n".to_vec(),
         "sys/fs/nr_open" => b"1048576\n".to_vec(),
-        // No process leaves a core file, so the pattern is empty.
-        "sys/kernel/core_pattern" => b"\n".to_vec(),
+        "sys/kernel/core_pattern" => b"core\n".to_vec(),
+        "sys/kernel/msgmax" => format!("{}\n", messages::SIZE_LIMIT).into(),
+        "sys/kernel/msgmnb" => format!("{}\n", messages::BYTES_LIMIT).into(),
+        "sys/kernel/msgmni" => format!("{}\n", messages::QUEUES_LIMIT).into(),
+        "sys/kernel/sem" => {
+            let (size, sets) = (semaphores::SIZE_LIMIT, semaphores::SETS_LIMIT);
+            let all = size as u64 * u64::from(sets);
+            format!("{size}\t{all}\t{}\t{sets}\n", semaphores::OPERATIONS_LIMIT).into()
+        }
+        "sys/kernel/shmall" | "sys/kernel/shmmax" => format!("{}\n", shared_memory::SIZE_LIMIT).into(),
+        "sys/kernel/shmmni" => format!("{}\n", shared_memory::SEGMENTS_LIMIT).into(),
+        "sysvipc/msg" => layout::queues_text(system.system_v()).into(),
+        "sysvipc/sem" => layout::sets_text(system.system_v()).into(),
+        "sysvipc/shm" => layout::segments_text(system.system_v()).into(),
         "sys/kernel/cap_last_cap" => b"40\n".to_vec(),
         "sys/kernel/domainname" => [&system.names().1[..], b"\n"].concat(),
         "sys/kernel/hostname" => [&system.names().0[..], b"\n"].concat(),

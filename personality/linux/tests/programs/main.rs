@@ -12,7 +12,9 @@ mod random;
 mod shortage;
 mod signals;
 mod sockets;
+mod sysv;
 mod traces;
+mod tracing;
 mod world;
 
 use std::cell::RefCell;

@@ -672,7 +672,11 @@ impl World {
         program.show_registers();
         let request = call_of(&program.state);
         // Calls are tried without a task first, as by the server.
-        match self.linux.try_call(&thread, &program.kept, &request) {
+        let tried = match thread.is_observed() {
+            true => None,
+            false => self.linux.try_call(&thread, &program.kept, &request),
+        };
+        match tried {
             Some(value) => Next::Resume(Resume::Return(value)),
             None => self.linux.serve_call(&thread, &program.kept, request).await,
         }

@@ -7,6 +7,7 @@
 //! dropped request leaves both in agreement.
 
 mod change;
+mod debug;
 mod file_memory;
 mod file_transfer;
 mod program;

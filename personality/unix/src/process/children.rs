@@ -39,7 +39,7 @@ impl ChildState {
     /// The state of a child whose process is in `state`.
     pub(super) fn of(state: &ProcessState) -> ChildState {
         let event = match (state.phase, state.unreported, state.stop) {
-            (Phase::Zombie(_), ..) => Some(Event::Ended),
+            (Phase::Zombie(_), ..) => (!state.is_held).then_some(Event::Ended),
             (_, Some(ChildEvent::Stopped(_)), Stop::Stopped(_)) => Some(Event::Stopped),
             (_, Some(ChildEvent::Continued), _) => Some(Event::Continued),
             _ => None,

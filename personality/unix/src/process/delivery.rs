@@ -3,6 +3,7 @@
 use super::Pid;
 use super::records::{ExitStatus, Phase, Stop};
 use super::table::{FatalReport, Table};
+use super::trace::TraceStop;
 use crate::signal::{
     Action, Cause, ChildEvent, DefaultAction, Disposition, Frame, Signal, SignalInformation, SignalSet,
 };
@@ -14,10 +15,17 @@ pub enum Delivery {
     /// The thread has to return to its program. From now on the table records it as running in its
     /// program.
     Return,
+    /// The same as [`Return`](Self::Return), for one instruction.
+    Step,
+    /// The thread has to report that it has executed a program, and then ask again. This is its id
+    /// before that.
+    Executed(Pid),
     /// The thread has to enter a signal handler, and then ask again.
     Handler(Box<Frame>),
     /// The thread has to stay stopped until its process is continued, and then ask again.
     Stopped,
+    /// The thread has to stop for its tracer ([`Table::begin_trace_stop`]), and then ask again.
+    Trace(TraceStop),
     /// The thread has to exit with this status.
     Exit(ExitStatus),
 }
@@ -40,10 +48,22 @@ impl Table {
                 Phase::Running if thread.must_exit => return Delivery::Exit(ExitStatus::Exited(0)),
                 Phase::Running => {}
             }
-            thread.is_stopped = process.state.stop != Stop::Running;
-            if thread.is_stopped {
+            if thread.tracing.is_some() {
+                if let Some(delivery) = self.trace_delivery(tid, pid) {
+                    return delivery;
+                }
+            } else if process.state.stop == Stop::Running {
+                thread.is_stopped = false;
+            } else {
+                thread.is_stopped = true;
                 self.finish_stop(pid);
                 return Delivery::Stopped;
+            }
+            if let Some(injected) = self.threads.get_mut(&tid).and_then(|thread| thread.injected.take()) {
+                match self.act(tid, pid, injected) {
+                    Some(delivery) => return delivery,
+                    None => continue,
+                }
             }
             let Some(information) = self.take_next(tid) else {
                 if let Some(thread) = self.threads.get_mut(&tid) {
@@ -55,9 +75,15 @@ impl Table {
                     }
                     thread.is_in_program = true;
                     thread.waker = None;
+                    if thread.tracing.as_ref().is_some_and(|tracing| tracing.resume().is_step()) {
+                        return Delivery::Step;
+                    }
                 }
                 return Delivery::Return;
             };
+            if information.signal != Signal::KILL && self.tracing(tid).is_some() {
+                return Delivery::Trace(TraceStop::Signal(information));
+            }
             if let Some(delivery) = self.act(tid, pid, information) {
                 return delivery;
             }
@@ -86,6 +112,9 @@ impl Table {
                 }
                 DefaultAction::Terminate | DefaultAction::Core => {
                     self.report(tid, pid, information);
+                    if signal.default_action() == DefaultAction::Core {
+                        self.begin_dump(tid, pid, information);
+                    }
                     self.begin_exit(pid, ExitStatus::Killed(signal));
                     None
                 }
@@ -186,6 +215,7 @@ impl Table {
             return;
         }
         self.change_state(pid, |state| state.stop = Stop::Stopping(signal));
+        self.group_stop_changed(pid, false);
         self.wake_all_threads(pid);
     }
 

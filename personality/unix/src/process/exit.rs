@@ -46,6 +46,11 @@ impl Table {
         self.wake_all_threads(pid);
     }
 
+    /// Whether the OOM killer has chosen the process of thread `tid`.
+    pub fn gives_memory(&self, tid: Pid) -> bool {
+        self.process_of(tid).is_ok_and(|process| process.gives_memory)
+    }
+
     /// Sets the process's memory adjustment: the higher it is, the sooner the OOM killer chooses
     /// the process. A value below the one that a privileged process has set needs privilege.
     /// `EACCES`, `EINVAL`, `ESRCH`.
@@ -73,8 +78,13 @@ impl Table {
         let Some(thread) = self.threads.remove(&tid) else { return nothing };
         let pid = thread.pid;
         if tid != pid {
-            self.release_id(tid);
+            if thread.tracing.is_none() {
+                self.release_id(tid);
+            }
             self.charge(thread.credentials.user.real, -1, 0);
+        }
+        if let Some(tracing) = &thread.tracing {
+            self.tracee_ended(tid, pid, tracing.tracer, status);
         }
         let Some(process) = self.processes.get_mut(&pid) else { return nothing };
         process.threads.remove(&tid);
@@ -84,6 +94,9 @@ impl Table {
             process.leader_status = Some(status);
         }
         let freed = thread.pending.len() as u64;
+        if !process.tracees.is_empty() || !process.ended_tracees.is_empty() {
+            self.tracer_ended(tid, pid);
+        }
         self.uncharge_signals(pid, freed);
         let Some(process) = self.processes.get(&pid) else { return nothing };
         if !process.threads.is_empty() {
@@ -105,9 +118,9 @@ impl Table {
         // last one that had not stopped.
         self.wake_takers(pid);
         self.finish_stop(pid);
-        if let Some(executing) = self.processes.get(&pid).and_then(|process| process.executing) {
-            self.wake(executing);
-        }
+        let Some(process) = self.processes.get(&pid) else { return };
+        let waits = process.executing.or(process.dump.as_ref().map(|dump| dump.collector()));
+        waits.into_iter().for_each(|tid| self.wake(tid));
     }
 
     fn end_process(&mut self, pid: Pid, status: ExitStatus) {
@@ -120,7 +133,9 @@ impl Table {
         let user = process.credentials.user.real;
         self.charge(user, 0, -(queued as i64));
         self.hanging_up_orphans(|table| {
+            let is_held = table.processes.get(&pid).is_some_and(|process| process.tracer.is_some());
             table.change_state(pid, |state| {
+                state.is_held = is_held;
                 state.phase = Phase::Zombie(status);
                 state.stop = Stop::Running;
                 state.unreported = None;
@@ -169,9 +184,13 @@ impl Table {
 
     /// Sends the exit signal of zombie `pid` to its parent and wakes the parent's threads that wait
     /// for it. A zombie for which no process will wait is removed.
-    fn notify_parent_of_exit(&mut self, pid: Pid) {
+    pub(super) fn notify_parent_of_exit(&mut self, pid: Pid) {
         let Some(process) = self.processes.get(&pid) else { return };
         let Phase::Zombie(status) = process.state.phase else { return };
+        if self.zombie_is_held(pid, status.event()) {
+            return;
+        }
+        let Some(process) = self.processes.get(&pid) else { return };
         let Some(parent) = process.state.parent.filter(|parent| self.processes.contains_key(parent)) else {
             self.remove_process(pid);
             return;

@@ -69,12 +69,18 @@ impl Table {
                 stop: Stop::Running,
                 unreported: None,
                 exit_signal: Some(Signal::CHLD),
+                is_held: false,
             }),
             children: Children::default(),
             threads: BTreeSet::from([pid]),
             leader_status: None,
             child_waiters: Vec::new(),
             vfork_parent: None,
+            tracees: BTreeSet::new(),
+            ended_tracees: BTreeMap::new(),
+            tracer: None,
+            dump: None,
+            creator: None,
             gives_memory: false,
             executing: None,
             actions: Arc::new(SpinLock::new(Actions::default())),
@@ -92,6 +98,7 @@ impl Table {
             name: stored_name(b"init"),
             children_usage: Usage::default(),
             limits: Limits::with_threads(self.max_threads),
+            randomises: true,
             nice: 0,
             memory_adjustment: 0,
             least_memory_adjustment: 0,
@@ -115,6 +122,9 @@ impl Table {
             stack: AlternateStack::default(),
             usage: Usage::default(),
             parent_death_signal: None,
+            tracing: None,
+            filter: None,
+            injected: None,
         };
         self.charge(credentials.user.real, 1, 0);
         self.enter_process(process);
@@ -183,6 +193,9 @@ impl Table {
             stack: if new.keep_stack { parent_thread.stack } else { AlternateStack::default() },
             usage: Usage::default(),
             parent_death_signal: None,
+            tracing: None,
+            filter: parent_thread.filter.clone(),
+            injected: None,
         };
         if new.same_process {
             self.process_mut(pid)?.threads.insert(tid);
@@ -218,12 +231,18 @@ impl Table {
                 stop: Stop::Running,
                 unreported: None,
                 exit_signal,
+                is_held: false,
             }),
             children: Children::default(),
             threads: BTreeSet::from([pid]),
             leader_status: None,
             child_waiters: Vec::new(),
             vfork_parent: new.vfork.then_some(caller),
+            tracees: BTreeSet::new(),
+            ended_tracees: BTreeMap::new(),
+            tracer: None,
+            dump: None,
+            creator: Some(caller).filter(|_| !new.same_parent),
             gives_memory: false,
             executing: None,
             actions,
@@ -241,6 +260,7 @@ impl Table {
             name: caller_thread.name,
             children_usage: Usage::default(),
             limits: origin.limits.clone(),
+            randomises: origin.randomises,
             nice: origin.nice,
             memory_adjustment: origin.memory_adjustment,
             least_memory_adjustment: origin.least_memory_adjustment,
@@ -299,6 +319,9 @@ impl Table {
         if tid != pid {
             self.become_first_thread(tid, pid);
         }
+        if let Some(tracing) = self.tracing_mut(pid) {
+            tracing.executed = Some(tid);
+        }
         let own_ids = program.credentials.acts_for_itself();
         // The order matters: a change of user ids makes the process one that others may not
         // inspect, and the new program's own setting must not undo that.
@@ -338,6 +361,12 @@ impl Table {
         thread.tid = pid;
         let credentials = thread.credentials.clone();
         self.threads.insert(pid, thread);
+        if let Some(tracer) = self.processes.get_mut(&pid).and_then(|process| process.tracer.take())
+            && let Some(process) = self.processes.get_mut(&tracer.process)
+        {
+            process.tracees.remove(&pid);
+        }
+        self.traced_id_changed(tid, pid);
         let Some(process) = self.processes.get_mut(&pid) else { return };
         let signals = process.queued as i64;
         let (from, to) = (process.credentials.user.real, credentials.user.real);

@@ -1,7 +1,7 @@
 //! Futures that complete when the process table has what a thread's request waits for.
 
 use super::table::{FatalReport, Table, Wake};
-use super::{ChildReport, Delivery, Pid, WaitFor, WaitOptions};
+use super::{ChildReport, Delivery, Pid, TraceResume, TraceStop, WaitFor, WaitOptions};
 use crate::account::Capacity;
 use crate::signal::{SignalInformation, SignalSet};
 use crate::sync::SpinLock;
@@ -72,9 +72,7 @@ impl Processes {
 
     /// Completes when the process of thread `tid` has been chosen by the OOM killer.
     pub async fn gives_memory(&self, tid: Pid) {
-        let ready =
-            |table: &mut Table| table.process_of(tid).is_ok_and(|process| process.gives_memory).then_some(());
-        self.until(tid, ready).await;
+        self.until(tid, |table| table.gives_memory(tid).then_some(())).await;
     }
 
     /// Runs `request` of thread `tid` until it completes or a signal, a stop or the thread's end
@@ -98,8 +96,19 @@ impl Processes {
         .await
     }
 
-    /// Waits for a child of the process of thread `tid` (wait4(2), waitid(2)). `Ok(None)` if there
-    /// is nothing to report (only with `no_hang`). `ECHILD`.
+    /// Stops thread `tid` for its tracer, until that resumes it; returns how. `call` is the number
+    /// of the system call in which the thread is. `None` if it does not stop.
+    pub async fn stop_for_tracer(&self, tid: Pid, stop: TraceStop, call: Option<u64>) -> Option<TraceResume> {
+        if !self.with(|table| table.begin_trace_stop(tid, stop, call)) {
+            return None;
+        }
+        self.until(tid, |table| (!table.is_in_trace_stop(tid)).then(|| table.end_trace_stop(tid)))
+            .await
+            .into()
+    }
+
+    /// Waits for a tracee, or for a child of the process of thread `tid` (wait4(2), waitid(2)).
+    /// `Ok(None)` if there is nothing to report (only with `no_hang`). `ECHILD`.
     pub async fn wait_child(
         &self,
         tid: Pid,
@@ -111,7 +120,7 @@ impl Processes {
                 Ok(thread) => thread.pid(),
                 Err(error) => return Some(Err(error)),
             };
-            match table.wait_child(pid, which, options) {
+            match table.wait_change(tid, which, options) {
                 Ok(None) if !options.no_hang => {
                     table.add_child_waiter(pid, tid);
                     None
@@ -138,6 +147,11 @@ impl Processes {
             (false, false) => None,
         })
         .await
+    }
+
+    /// Waits until thread `tid` is the only one of its process, which is ending.
+    pub async fn be_alone(&self, tid: Pid) {
+        self.until(tid, |table| (table.is_alone(tid) || table.gives_memory(tid)).then_some(())).await;
     }
 
     /// Takes a pending signal in `wanted`, or waits for one (sigtimedwait(2) without its timeout).

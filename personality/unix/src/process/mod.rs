@@ -13,6 +13,7 @@
 mod accounting;
 mod children;
 mod delivery;
+mod dump;
 mod exit;
 mod family;
 mod futures;
@@ -24,6 +25,7 @@ mod records;
 mod signals;
 mod state;
 mod table;
+mod trace;
 mod wait;
 
 #[cfg(test)]
@@ -31,6 +33,7 @@ mod tests;
 
 pub use accounting::Usage;
 pub use delivery::Delivery;
+pub use dump::{Dump, ThreadDump};
 pub use exit::{ADJUSTMENT_UNIT, ThreadExit};
 pub use family::{NewProgram, NewThread};
 pub use futures::Processes;
@@ -41,4 +44,5 @@ pub use limits::{Limit, Limits, Resource};
 pub use records::{Control, ExitStatus, Listener, Phase, Process, RunState, Stop, Thread};
 pub use signals::Target;
 pub use table::{FatalReport, Table};
+pub use trace::{TraceEvent, TraceOptions, TraceResume, TraceStop, Tracing};
 pub use wait::{ChildReport, WaitFor, WaitOptions};

@@ -1,15 +1,20 @@
 //! The records of each process and thread in the process table.
 
 use super::children::Children;
+use super::dump::Dump;
 use super::state::IndexedState;
+use super::trace::{Tracer, Tracing};
 use super::{ExactPid, Limits, Pid, Usage};
 use crate::credentials::Credentials;
-use crate::signal::{Actions, AlternateStack, ChildEvent, PendingSignals, Signal, SignalSet};
+use crate::signal::{
+    Actions, AlternateStack, ChildEvent, PendingSignals, Signal, SignalInformation, SignalSet,
+};
 use crate::sync::SpinLock;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::any::Any;
 use core::task::Waker;
 use core::time::Duration;
 
@@ -109,6 +114,8 @@ pub enum ExitStatus {
     Exited(u8),
     /// A signal ended the process.
     Killed(Signal),
+    /// A signal ended the process, which left an image of itself.
+    Dumped(Signal),
 }
 
 impl ExitStatus {
@@ -117,6 +124,7 @@ impl ExitStatus {
         match self {
             ExitStatus::Exited(status) => ChildEvent::Exited(status),
             ExitStatus::Killed(signal) => ChildEvent::Killed(signal),
+            ExitStatus::Dumped(signal) => ChildEvent::Dumped(signal),
         }
     }
 }
@@ -152,6 +160,8 @@ pub enum RunState {
     Sleeping,
     /// The thread is stopped by job control.
     Stopped,
+    /// The thread is stopped for its tracer.
+    Traced,
 }
 
 /// The record of a process.
@@ -168,6 +178,18 @@ pub struct Process {
     pub(super) vfork_parent: Option<Pid>,
     /// The OOM killer has chosen the process: until it has ended, it does not wait for memory.
     pub(super) gives_memory: bool,
+    /// The threads that threads of this process trace. A process whose threads have ended is among
+    /// them until its tracer has waited for it.
+    pub(super) tracees: BTreeSet<Pid>,
+    /// The traced threads that have ended, until this process has waited for them.
+    pub(super) ended_tracees: BTreeMap<Pid, ExitStatus>,
+    /// The tracer of the first thread, after that has ended: it learns of the end of the process
+    /// before the parent does.
+    pub(super) tracer: Option<Tracer>,
+    /// What the threads leave for the image of the process, if there is to be one.
+    pub(super) dump: Option<Box<Dump>>,
+    /// The thread that made this process.
+    pub(super) creator: Option<Pid>,
     /// The thread that executes a new program and waits for the others to end.
     pub(super) executing: Option<Pid>,
     pub(super) actions: Arc<SpinLock<Actions>>,
@@ -200,6 +222,8 @@ pub struct Process {
     pub children_usage: Usage,
     /// The resource limits of the process.
     pub limits: Limits,
+    /// Whether programs that the process executes are placed at random addresses.
+    pub randomises: bool,
     /// The nice value of the process, -20..=19.
     pub nice: i8,
     /// How readily the OOM killer chooses the process, -1000..=1000: this many thousandths of all
@@ -340,6 +364,13 @@ pub struct Thread {
     pub(super) pending: PendingSignals,
     pub(super) credentials: Arc<Credentials>,
     pub(super) name: [u8; 16],
+    /// What is recorded if another thread traces this one.
+    pub(super) tracing: Option<Box<Tracing>>,
+    /// What decides about the thread's system calls, in the front end's form; new threads and
+    /// programs keep it.
+    pub(super) filter: Option<Arc<dyn Any + Send + Sync>>,
+    /// The signal that the thread takes next, after its tracer has seen it.
+    pub(super) injected: Option<SignalInformation>,
 
     /// The thread's alternate signal stack.
     pub stack: AlternateStack,
@@ -393,6 +424,9 @@ impl Thread {
 
     /// The thread's state as `ps` shows it.
     pub fn run_state(&self) -> RunState {
+        if self.tracing.as_ref().is_some_and(|tracing| tracing.stop().is_some()) {
+            return RunState::Traced;
+        }
         match (self.is_stopped, self.waker.is_some() && !self.is_in_program) {
             (true, _) => RunState::Stopped,
             (false, true) => RunState::Sleeping,

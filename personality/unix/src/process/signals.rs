@@ -268,7 +268,7 @@ impl Table {
             let listeners = process.listeners.iter().filter_map(|listener| listener.upgrade());
             self.wakes.extend(listeners.map(Wake::Notify));
         }
-        if signal == Signal::KILL || self.is_fatal(recipient, pid, signal) {
+        if signal == Signal::KILL || (self.is_fatal(recipient, pid, signal) && !self.is_traced(recipient)) {
             self.begin_exit(pid, ExitStatus::Killed(signal));
             return Ok(());
         }
@@ -311,6 +311,10 @@ impl Table {
         if protected && SignalSet::UNMASKABLE.contains(signal) {
             return true;
         }
+        if signal != Signal::KILL && self.is_traced(recipient) {
+            // The tracer sees signals that the program ignores.
+            return false;
+        }
         let ignored = protected || actions.ignores(signal);
         let first = match recipient {
             Recipient::Thread(tid) => Some(tid),
@@ -318,6 +322,15 @@ impl Table {
         };
         let thread = first.and_then(|tid| self.threads.get(&tid));
         ignored && !thread.is_some_and(|thread| thread.blocked.contains(signal))
+    }
+
+    /// Whether the thread that takes a signal is traced: for a signal to a process, its first one.
+    fn is_traced(&self, recipient: Recipient) -> bool {
+        let thread = match recipient {
+            Recipient::Thread(tid) => Some(tid),
+            Recipient::Process(pid) => self.processes.get(&pid).and_then(|process| process.first_thread()),
+        };
+        thread.is_some_and(|tid| self.tracing(tid).is_some())
     }
 
     /// Continues a stopped process: its threads go on, and the parent gets its signal.
@@ -328,6 +341,7 @@ impl Table {
             return;
         }
         self.change_state(pid, |state| state.stop = Stop::Running);
+        self.group_stop_changed(pid, true);
         self.wake_all_threads(pid);
         if matches!(stop, Stop::Stopped(_)) {
             self.notify_parent(pid, ChildEvent::Continued);
@@ -337,6 +351,11 @@ impl Table {
     /// Sends SIGCHLD to the parent because `pid` stopped or continued, unless the parent does not
     /// want that (SA_NOCLDSTOP).
     pub(super) fn notify_parent(&mut self, pid: Pid, event: ChildEvent) {
+        // A parent that traces the process gets the reports of a tracer instead.
+        let parent = self.processes.get(&pid).and_then(|process| process.state.parent);
+        if self.tracing(pid).is_some_and(|tracing| Some(tracing.tracer_process()) == parent) {
+            return;
+        }
         self.change_state(pid, |state| state.unreported = Some(event));
         let Some(parent) = self.processes.get(&pid).and_then(|process| process.state.parent) else {
             return;

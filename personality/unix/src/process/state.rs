@@ -27,6 +27,8 @@ pub(super) struct ProcessState {
     pub(super) unreported: Option<ChildEvent>,
     /// The signal that the parent gets when the process ends.
     pub(super) exit_signal: Option<Signal>,
+    /// The parent does not learn of the end yet, because a tracer has to learn of it first.
+    pub(super) is_held: bool,
 }
 
 impl ProcessState {

@@ -8,9 +8,10 @@ use crate::account::{Account, Capacity, Settings};
 use crate::credentials::Credentials;
 use crate::signal::{Signal, SignalInformation, SignalSet};
 use crate::{Error, Result};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::any::Any;
 use core::task::Waker;
 
 /// A wake-up that is due after the table's lock has been released.
@@ -63,6 +64,8 @@ pub struct Table {
     pub(super) users: BTreeMap<u32, UserCharges>,
     settings: Arc<Settings>,
     pub(super) ids: Allocator,
+    /// The ids of traced threads that have ended, and for which their tracers have not waited.
+    pub(super) held_ids: BTreeSet<Pid>,
     pub(super) max_threads: usize,
     pub(super) forks: u64,
     /// Resources that processes used which have been removed.
@@ -83,6 +86,7 @@ impl Table {
             users: BTreeMap::new(),
             settings: Settings::new(capacity.server_memory),
             ids: Allocator::new(Pid::LIMIT),
+            held_ids: BTreeSet::new(),
             max_threads: capacity.threads,
             forks: 0,
             gone: Usage::default(),
@@ -151,6 +155,7 @@ impl Table {
             || self.processes.contains_key(&pid)
             || self.groups.contains_key(&pid)
             || self.sessions.contains_key(&pid)
+            || self.held_ids.contains(&pid)
     }
 
     /// Frees `id` if no thread, process, group or session has it any more.
@@ -201,11 +206,30 @@ impl Table {
         }
     }
 
-    /// Records that thread `tid` has come to the server.
-    pub fn enter(&mut self, tid: Pid) {
-        if let Some(thread) = self.threads.get_mut(&tid) {
+    /// Records that thread `tid` has come to the server. Returns whether a tracer or a filter sees
+    /// its system calls.
+    pub fn enter(&mut self, tid: Pid) -> bool {
+        self.threads.get_mut(&tid).is_some_and(|thread| {
             thread.is_in_program = false;
-        }
+            thread.tracing.is_some() || thread.filter.is_some()
+        })
+    }
+
+    /// What decides about the system calls of thread `tid`, if anything does.
+    pub fn filter(&self, tid: Pid) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.threads.get(&tid)?.filter.clone()
+    }
+
+    /// Sets what decides about the system calls of thread `tid`, and of the threads that it makes.
+    /// `ESRCH`.
+    pub fn set_filter(&mut self, tid: Pid, filter: Arc<dyn Any + Send + Sync>) -> Result<()> {
+        self.thread_mut(tid)?.filter = Some(filter);
+        Ok(())
+    }
+
+    /// Whether a tracer or a filter sees the system calls of thread `tid`.
+    pub fn is_observed(&self, tid: Pid) -> bool {
+        self.threads.get(&tid).is_some_and(|thread| thread.tracing.is_some() || thread.filter.is_some())
     }
 
     /// Whether thread `tid` has to interrupt its request: for a signal, a stop, or its end.
@@ -215,7 +239,8 @@ impl Table {
         let pending = thread.pending.set() | process.pending.set();
         thread.must_exit
             || process.state.phase != Phase::Running
-            || process.state.stop != super::Stop::Running
+            || self.stop_holds(tid)
+            || thread.tracing.as_ref().is_some_and(|tracing| tracing.is_interrupted)
             || !(pending & !(thread.blocked & !SignalSet::UNMASKABLE)).is_empty()
     }
 

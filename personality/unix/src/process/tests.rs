@@ -98,8 +98,10 @@ fn deliver(system: &Processes, tid: Pid) -> String {
     loop {
         let step = system.with(|t| t.return_to_user(tid));
         match step {
-            Delivery::Return => return seen + "return",
+            Delivery::Return | Delivery::Step => return seen + "return",
+            Delivery::Executed(_) => seen += "executed ",
             Delivery::Stopped => return seen + "stopped",
+            Delivery::Trace(stop) => return seen + &format!("{stop:?}"),
             Delivery::Handler(frame) => seen += &format!("{:?} ", frame.signal),
             Delivery::Exit(status) => {
                 system.with(|t| t.exit_thread(tid, status));

@@ -35,12 +35,14 @@ pub struct WaitOptions {
     pub only_clones: bool,
     /// Wait for children of both kinds, whatever signal they send at their end (__WALL).
     pub all_kinds: bool,
+    /// Wait only for tracees of the calling thread, not of others of its process (__WNOTHREAD).
+    pub own_only: bool,
 }
 
-/// The change of a child that wait reports.
+/// The change of a child or tracee that wait reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChildReport {
-    /// The child's process id.
+    /// The child's process id, or the id of the traced thread.
     pub pid: Pid,
     /// The child's real user id.
     pub user: u32,
@@ -53,7 +55,7 @@ pub struct ChildReport {
 impl Table {
     /// The next report of a child of `parent` that `which` and `options` allow; `None` if there is
     /// none now. `ECHILD` if there is no child to wait for.
-    pub fn wait_child(
+    pub(super) fn wait_child(
         &mut self,
         parent: Pid,
         which: WaitFor,

@@ -67,6 +67,15 @@ pub enum Cause {
         /// The system time of the child.
         system_time: Duration,
     },
+    /// A filter of system calls did not allow a call (SYS_SECCOMP); `error` is the filter's value.
+    Filter {
+        /// The address after the instruction that made the call.
+        address: u64,
+        /// The number of the call.
+        call: u32,
+        /// The architecture of the call, in the numbering of the front end.
+        architecture: u32,
+    },
     /// An instruction of the thread itself failed.
     Fault {
         /// How the instruction failed.
@@ -89,6 +98,15 @@ pub enum ChildEvent {
     Stopped(Signal),
     /// The child was continued.
     Continued,
+    /// A traced thread has stopped for its tracer.
+    Traced {
+        /// The signal that is reported.
+        signal: Signal,
+        /// The number of the event; 0 for none.
+        event: u8,
+        /// Whether the stop is one at a system call, and the tracer wants that marked.
+        is_call: bool,
+    },
 }
 
 /// How an instruction failed.
@@ -151,7 +169,7 @@ impl SignalInformation {
     /// event.
     pub fn is_forced(&self) -> bool {
         match self.cause {
-            Cause::Fault { .. } => true,
+            Cause::Fault { .. } | Cause::Filter { .. } => true,
             Cause::System => SignalSet::SYNCHRONOUS.contains(self.signal),
             _ => false,
         }

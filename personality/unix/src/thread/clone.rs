@@ -131,6 +131,9 @@ impl<M: Machine> Resources<M> {
         };
         let tid = system.processes().with(|table| table.create(caller, new))?;
         let unstarted = Unstarted { system, tid, thread: thread.clone(), kept: false };
+        if self.is_observed() && system.processes().with(|table| table.is_observed(tid)) {
+            thread.observe_calls();
+        }
         {
             let mut inner = thread.inner.lock();
             inner.tid = tid;

@@ -3,11 +3,12 @@
 use super::{Inner, Resources, context_error};
 use crate::credentials::Credentials;
 use crate::descriptor::DescriptorTable;
-use crate::exec::{Arguments, Image, ImageFormat, arguments, image, script, stack};
+use crate::exec::{Arguments, Image, ImageFormat, Layout, arguments, image, script, stack};
 use crate::file::OpenFile;
 use crate::front_end::{FrontEndNumber, Programs};
 use crate::memory::{Execution, Loaded, Memory, NewSpace, ProgramFile};
 use crate::personality::Thread;
+use crate::privilege::FilePrivileges;
 use crate::process::{NewProgram, Resource};
 use crate::vfs::{
     Access, At, Directories, FileType, Found, Mode, MountFlags, OpenContext, OpenFlags, permitted_at,
@@ -96,7 +97,7 @@ impl<M: Machine> Resources<M> {
         // directories.
         let directories = self.directories();
         let _sealed = directories.seal();
-        let (credentials, secure) = self.credentials_for(&found, &directories);
+        let (credentials, secure) = self.credentials_for(&found, &directories).await?;
         let credentials = Arc::new(credentials);
 
         let mut random = || {
@@ -105,13 +106,11 @@ impl<M: Machine> Resources<M> {
             u64::from_le_bytes(bytes)
         };
         let account = system.processes().with(|table| table.user_account(self.tid()));
-        let place = NewSpace {
-            host: system.mach(),
-            layout: system.layout(),
-            limits: &limits,
-            account: &account,
-            front_end,
-        };
+        let randomises =
+            system.processes().with(|table| table.process(self.pid()).is_ok_and(|p| p.randomises));
+        let layout = Layout { randomise: system.layout().randomise && randomises, ..system.layout().clone() };
+        let place =
+            NewSpace { host: system.mach(), layout: &layout, limits: &limits, account: &account, front_end };
         let (memory, loaded, placement) =
             Memory::load(&place, &program, interpreter.as_ref(), &mut random).await?;
         let mut secret = [0; 16];
@@ -153,6 +152,9 @@ impl<M: Machine> Resources<M> {
 
         // Point of no return: from here on nothing fails and nothing blocks.
         thread.inner.lock().tid = pid;
+        if system.processes().with(|table| table.is_observed(pid)) {
+            thread.observe_calls();
+        }
         // The old thread must not keep files open that belong to the new one.
         let old = core::mem::replace(&mut self.inner.lock().descriptors, thread.descriptors());
         thread.context.succeed(&self.context);
@@ -295,8 +297,12 @@ impl<M: Machine> Resources<M> {
 
     /// The credentials that the program will have, and whether they have more privileges than the
     /// caller's. A program gets no privileges if another process shares its directories and could
-    /// change them.
-    fn credentials_for(&self, found: &Found, directories: &Arc<Directories>) -> (Credentials, bool) {
+    /// change them, or traces it without the privilege to trace any process.
+    async fn credentials_for(
+        &self,
+        found: &Found,
+        directories: &Arc<Directories>,
+    ) -> Result<(Credentials, bool)> {
         let metadata = found.location.vnode.metadata();
         let honoured = !found.location.mount.flags().contains(MountFlags::NO_SET_ID);
         let has = |bit| honoured && metadata.mode.contains(bit);
@@ -304,6 +310,10 @@ impl<M: Machine> Resources<M> {
         // locking, not another group.
         let group = has(Mode::SET_GROUP | Mode::GROUP_EXECUTE).then_some(metadata.group);
         let user = has(Mode::SET_USER).then_some(metadata.user);
-        self.credentials().for_exec(user, group, || self.shares(directories))
+        let file =
+            if honoured { FilePrivileges::of(self.system.vfs(), &found.location.vnode).await? } else { None };
+        let tid = self.tid();
+        let may_gain = || self.system.processes().with(|table| table.tracer_may_gain(tid));
+        self.credentials().for_exec(user, group, file, || self.shares(directories) || !may_gain())
     }
 }

@@ -39,6 +39,7 @@ use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::fmt::Arguments;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use mach::machine::{ExecutionContext, ThreadState};
 use mach::thread::ExceptionState;
@@ -117,6 +118,11 @@ pub trait Host<M: Machine>: Send + Sync {
         &[]
     }
 
+    /// Makes every system call of the programs in an address space come to the server.
+    fn observe(&self, task: &Task<M>) {
+        let _ = task;
+    }
+
     /// Starts to serve `thread` as if a request of it had just been answered: first
     /// [`Processes::return_to_user`](crate::process::Processes::return_to_user), then its program
     /// with the registers `state`.
@@ -190,6 +196,8 @@ pub struct Resources<M: Machine> {
     /// The thread's address space.
     memory: Arc<Task<M>>,
     front_end_words: FrontEndWords,
+    /// Whether a tracer or a filter may want to see the thread's system calls.
+    is_observed: AtomicBool,
     inner: SpinLock<Inner>,
 }
 
@@ -310,6 +318,7 @@ impl<M: Machine> System<M> {
             context: context.clone(),
             memory: task.clone(),
             front_end_words: FrontEndWords::default(),
+            is_observed: AtomicBool::new(false),
             inner: SpinLock::new(inner),
         };
         task.create_thread_of(0, resources).await.map_err(|error| match error {
@@ -382,6 +391,25 @@ impl<M: Machine> Resources<M> {
     /// thread has ended.
     pub fn registers(&self) -> Result<ThreadState> {
         self.context.state().map_err(context_error)
+    }
+
+    /// Replaces the registers of the thread, which must be in the server. `EINVAL` if no program
+    /// can have such registers; another error means that the underlying thread has ended.
+    pub fn set_registers(&self, state: &ThreadState) -> Result<()> {
+        self.context.set_state(state).map_err(context_error)
+    }
+
+    /// From now on every system call of the thread comes to its async task, so that a tracer or a
+    /// filter sees it.
+    pub fn observe_calls(&self) {
+        self.is_observed.store(true, Ordering::Relaxed);
+        self.context.set_handler(self.memory.map().clone());
+        self.system.host().observe(&self.memory);
+    }
+
+    /// Whether every system call of the thread has to come to its async task.
+    pub fn is_observed(&self) -> bool {
+        self.is_observed.load(Ordering::Relaxed)
     }
 
     /// The extended state of the thread (x87, SSE, AVX) in XSAVE's standard format. The thread must

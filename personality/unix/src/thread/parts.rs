@@ -13,6 +13,7 @@ use crate::log::Rate;
 use crate::personality::{Thread, Unix};
 use crate::process::{Pid, Processes};
 use crate::sync::SpinLock;
+use crate::sysv::SystemV;
 use crate::timer::Timers;
 use crate::tty::Terminal;
 use crate::vfs::Vfs;
@@ -30,6 +31,8 @@ pub(super) struct Life<M: Machine> {
     pub(super) threads: SpinLock<ByTid<Thread<M>>>,
     pub(super) timers: Timers,
     pub(super) load: SpinLock<Load>,
+    /// System V objects.
+    pub(super) system_v: SystemV,
 }
 
 impl<M: Machine> Life<M> {
@@ -39,6 +42,7 @@ impl<M: Machine> Life<M> {
             threads: SpinLock::new(ByTid::new()),
             timers: Timers::new(),
             load: SpinLock::new(Load::default()),
+            system_v: SystemV::default(),
         }
     }
 }
@@ -129,6 +133,11 @@ impl<M: Machine> System<M> {
     /// The timers of processes, which send signals.
     pub fn timers(&self) -> &Timers {
         &self.life.timers
+    }
+
+    /// The System V objects.
+    pub fn system_v(&self) -> &SystemV {
+        &self.life.system_v
     }
 
     /// Reads the load average with `read`.

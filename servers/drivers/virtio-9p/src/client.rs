@@ -1,13 +1,12 @@
 //! The client's side of a channel of messages. No function but [`open`] waits for the driver.
 
 use crate::area::{Area, FREE, MESSAGE, REFUSED, REPLY, REQUEST, SIZE, get, put};
-use direct::Error;
-use driver::WORK;
+use crate::disk_slot;
+use driver::connection::Connection;
 use interfaces::file_channel::Client;
 use l4::direct::Direct;
-use l4::extension;
 use l4::x2::ThreadId;
-use rt::root::{Status, names, share};
+use rt::root::Status;
 
 /// The longest tag in bytes.
 pub const TAG: usize = 32;
@@ -15,7 +14,7 @@ pub const TAG: usize = 32;
 /// The client's end of a channel.
 #[derive(Debug)]
 pub struct Channel {
-    driver: ThreadId,
+    connection: Connection,
     area: Area,
     tag: [u8; TAG],
 }
@@ -30,14 +29,10 @@ pub struct Channel {
 /// another server has it. `InvalidArgument`, `QuotaExceeded`, `NoMemory`: root's status for the
 /// shared memory.
 pub fn open(name: &str, address: u64, thread: ThreadId, bits: u64) -> Result<Channel, Status> {
-    let driver = names::lookup_wait(name)?;
-    let share = share::create(address, SIZE, driver)?;
-    let mut channel = Client { transport: &mut Direct::default(), to: driver };
-    let attached = channel.file_channel_attach(share.word(), thread.raw(), bits);
-    let words = attached.map_err(|error| match error {
-        Error::Status(refused) => refused.into(),
-        Error::Ipc(_) | Error::Malformed => Status::NotFound,
-    })?;
+    let attach = |to, share| {
+        Client { transport: &mut Direct::default(), to }.file_channel_attach(share, thread.raw(), bits)
+    };
+    let (connection, words) = Connection::open(name, address, SIZE, attach)?;
     let mut tag = [0; TAG];
     for (bytes, word) in tag.chunks_mut(8).zip([words.0, words.1, words.2, words.3]) {
         bytes.copy_from_slice(&word.to_le_bytes());
@@ -45,7 +40,7 @@ pub fn open(name: &str, address: u64, thread: ThreadId, bits: u64) -> Result<Cha
     #[allow(unsafe_code, reason = "the shared memory is root's, not a Rust object")]
     // SAFETY: root has mapped the memory there for these two servers, as long as this one lives.
     let area = unsafe { Area::at(address) };
-    Ok(Channel { driver, area, tag })
+    Ok(Channel { connection, area, tag })
 }
 
 /// What a slot has for the client.
@@ -71,7 +66,7 @@ impl Channel {
         let slot = self.area.slot(slot);
         put(message, slot.words);
         slot.pass(REQUEST, message.len().min(MESSAGE));
-        let _ = extension::notify(self.driver, WORK);
+        self.connection.notify();
     }
 
     /// Whether the driver has answered the request in a slot.
@@ -91,8 +86,24 @@ impl Channel {
         slot.pass(FREE, 0);
     }
 
+    /// What the server asks for the disk in the last slot ([`disk_slot`]).
+    pub fn asked(&self) -> Option<Result<disk_slot::Ask, ()>> {
+        disk_slot::asked(&self.area)
+    }
+
+    /// Copies the data of a write that the server asks for.
+    pub fn asked_data(&self, data: &mut [u8]) {
+        disk_slot::data(&self.area, data);
+    }
+
+    /// Answers what the server asks ([`disk_slot::answer`]), and notifies it.
+    pub fn answer_asked(&self, done: Option<(u64, u64)>, data: &[u8]) {
+        disk_slot::answer(&self.area, done, data);
+        self.connection.notify();
+    }
+
     /// Whether the driver has ended: then no more replies come.
     pub fn has_ended(&self) -> bool {
-        extension::notify(self.driver, 0).is_err()
+        self.connection.has_ended()
     }
 }

@@ -111,8 +111,11 @@ impl FrontEnd<Simulated> for Other {
     ) -> Next<Simulated> {
         loop {
             match thread.system().processes().return_to_user(thread.tid()).await {
-                Delivery::Return => return Next::Resume(resume),
-                Delivery::Stopped => {}
+                Delivery::Return | Delivery::Step => return Next::Resume(resume),
+                Delivery::Stopped | Delivery::Executed(_) => {}
+                Delivery::Trace(stop) => {
+                    thread.system().processes().stop_for_tracer(thread.tid(), stop, None).await;
+                }
                 Delivery::Handler(_) => panic!("it has no handlers"),
                 Delivery::Exit(status) => {
                     thread.exit(status, std::future::ready(())).await;

@@ -35,6 +35,7 @@ proptest::proptest! {
                         keep: number & 8 != 0,
                         only_clones: number & 16 != 0,
                         all_kinds: number & 32 != 0,
+                        own_only: false,
                     };
                     let which = [WaitFor::Any, WaitFor::Group(other), WaitFor::Process(other)][which as usize % 3];
                     let expected = system.with(|t| model_of_wait(t, pid, which, options));

@@ -1,0 +1,36 @@
+//! System V interprocess communication (sysvipc(7)): shared memory, semaphores, messages. Objects
+//! have keys, by which programs find them, and ids; they exist until they are removed.
+
+pub mod messages;
+pub mod objects;
+pub mod semaphores;
+pub mod shared_memory;
+
+#[cfg(test)]
+mod tests;
+
+use messages::MessageQueues;
+use semaphores::Semaphores;
+use shared_memory::Segments;
+
+/// All objects of a system.
+#[derive(Default)]
+pub struct SystemV {
+    /// Segments of shared memory.
+    pub segments: Segments,
+    /// Sets of semaphores.
+    pub semaphores: Semaphores,
+    /// Message queues.
+    pub queues: MessageQueues,
+}
+
+/// What a process is when it uses an object.
+#[derive(Clone, Debug)]
+pub struct User {
+    /// With what permissions are checked.
+    pub identity: crate::Identity,
+    /// The id of the process.
+    pub process: u32,
+    /// The present time, in seconds since 1970.
+    pub now: i64,
+}
