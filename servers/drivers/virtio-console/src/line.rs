@@ -138,9 +138,9 @@ impl Line {
             }
             self.notes.set_place(place);
             // The ring may not know of the last request that the device has completed.
-            let behind = self.notes.output.get().position.wrapping_sub(shared.output.position()) as usize;
-            if behind <= shared.output.available() {
-                shared.output.skip(behind);
+            let untold = self.notes.output.get().position.wrapping_sub(shared.output.position()) as usize;
+            if untold <= shared.output.available() {
+                shared.output.skip(untold);
                 shared.next = Reader::new(&shared.area.output);
             }
         }
