@@ -31,12 +31,23 @@ impl Connection {
         name: &str,
         address: u64,
         size: u64,
-        attach: impl FnOnce(ThreadId, u64) -> Result<T, Error>,
+        attach: impl Fn(ThreadId, u64) -> Result<T, Error>,
     ) -> Result<(Connection, T), Status> {
-        let driver = names::lookup_wait(name)?;
+        let mut driver = names::lookup_wait(name)?;
         let share = share::create(address, size, driver)?;
-        let answer = attach(driver, share.word()).map_err(status)?;
-        Ok((Connection { share, driver: AtomicU64::new(driver.raw()) }, answer))
+        loop {
+            match attach(driver, share.word()) {
+                Ok(answer) => {
+                    return Ok((Connection { share, driver: AtomicU64::new(driver.raw()) }, answer));
+                }
+                // The driver has ended meanwhile: there is another one, or none any more.
+                Err(Error::Ipc(_)) if extension::notify(driver, 0).is_err() => {
+                    driver = names::lookup_wait(name)?;
+                    share::renew(share, driver)?;
+                }
+                Err(error) => return Err(status(error)),
+            }
+        }
     }
 
     /// Shares the memory with the driver that was started as the server `name` after the last one

@@ -37,7 +37,7 @@ pub fn open(name: &str, address: u64, thread: ThreadId, bits: u64) -> Result<Inp
 }
 
 /// The request to attach a client.
-fn attach(thread: ThreadId, bits: u64) -> impl FnOnce(ThreadId, u64) -> Result<(), Error> {
+fn attach(thread: ThreadId, bits: u64) -> impl Fn(ThreadId, u64) -> Result<(), Error> {
     move |to, share| Client { transport: &mut Direct::default(), to }.input_attach(share, thread.raw(), bits)
 }
 

@@ -457,6 +457,9 @@ fn a_call_of_a_kernel_object_is_the_same_by_the_short_way_and_the_general() {
         (TASK, 2030, &[]),
         (HOST, 2012, &[integer(1)]),
         (TASK, 2030, &[integer(1), integer(2)]),
+        // More than is read with the header.
+        (TASK, 2030, &[(2, 1); 6]),
+        (TASK, 2030, &[(2, 1); 20]),
         (TASK, 3299, &[]),
         (TASK, 1, &[]),
     ];

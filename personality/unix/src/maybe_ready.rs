@@ -57,3 +57,20 @@ impl<T> Future for MaybeReady<'_, T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::poll_once;
+    use crate::testing::now;
+    use core::sync::atomic::{AtomicU32, Ordering};
+
+    #[test]
+    fn an_attempt_begins_only_what_can_be_begun_again() {
+        let begun = AtomicU32::new(0);
+        let begin = || async { begun.fetch_add(1, Ordering::Relaxed) };
+        assert_eq!(poll_once(MaybeReady::pending(begin())), None);
+        assert_eq!((now(MaybeReady::pending(begin())), poll_once(MaybeReady::local(begin()))), (0, Some(1)));
+        assert_eq!(poll_once(MaybeReady::ready(7)), Some(7));
+    }
+}

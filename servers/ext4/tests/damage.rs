@@ -54,7 +54,7 @@ fn populated() -> Disk {
 /// `EXT4_DAMAGED` says how many images are tried.
 #[test]
 fn damaged_file_systems_give_errors() {
-    let images: u64 = std::env::var("EXT4_DAMAGED").ok().and_then(|count| count.parse().ok()).unwrap_or(300);
+    let images: u64 = campaign("EXT4_DAMAGED", 300);
     let whole = populated().data();
     let used: Vec<usize> = (0..whole.len() / 1024)
         .filter(|block| whole[block * 1024..][..1024].iter().any(|&byte| byte != 0))

@@ -178,7 +178,7 @@ fn check(data: Vec<u8>, points: &Points, point: usize) -> Result<(), String> {
 
 #[test]
 fn nothing_that_was_stored_is_lost_by_a_power_cut() {
-    let cuts: u64 = std::env::var("EXT4_CUTS").ok().and_then(|cuts| cuts.parse().ok()).unwrap_or(60);
+    let cuts: u64 = campaign("EXT4_CUTS", 60);
     let per_workload = 20;
     for seed in 1..=cuts.div_ceil(per_workload) {
         let block = ["4096", "1024"][seed as usize % 2];

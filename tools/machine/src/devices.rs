@@ -40,8 +40,7 @@ pub const ENTROPY: Device = Device {
 /// The name of QEMU's node for the contents of the disk.
 pub(crate) const DISK_NODE: &str = "disk";
 
-/// A disk, whose contents are QEMU's node [`DISK_NODE`], and a file server for the file systems on
-/// it.
+/// A disk, whose contents are QEMU's node [`DISK_NODE`].
 pub const DISK: Device = Device {
     qemu: "virtio-blk-pci,disable-legacy=on,drive=disk",
     program: "virtio-blk",
@@ -52,7 +51,14 @@ pub const DISK: Device = Device {
     dma        256K
     pci        1af4:1042
     restart    yes
-server ext4
+",
+};
+
+/// The server of the files of a file system on a disk.
+pub const FILE_SERVER: Device = Device {
+    qemu: "",
+    program: "ext4",
+    server: "server ext4
     program    ext4
     priority   150
     memory     24M
@@ -66,12 +72,20 @@ server ext4
 pub struct ScratchDisk {
     /// The size in mebibytes.
     pub size: u64,
+    /// Whether a file system on it can be mounted ([`FILE_SERVER`]).
+    #[serde(default)]
+    pub mountable: bool,
     /// What the disk refuses: each a rule of QEMU's `blkdebug`, such as `iotype=read,sector=7`.
     #[serde(default)]
     pub refuses: Vec<String>,
 }
 
 impl ScratchDisk {
+    /// The disk, and the file server if there is one.
+    pub(crate) fn devices(&self) -> impl Iterator<Item = Device> + use<> {
+        [DISK].into_iter().chain(self.mountable.then_some(FILE_SERVER))
+    }
+
     /// Makes the disk in a directory. Returns the arguments by which QEMU opens it.
     ///
     /// # Errors
@@ -297,6 +311,10 @@ mod tests {
         let [_, node] = disk.make(&scratch.0).unwrap();
         assert_eq!(fs::metadata(scratch.0.join("disk.img")).unwrap().len(), 3 << 20);
         assert!(node.contains(",file.driver=file,file.filename=") && !node.contains("blkdebug"), "{node}");
+        let servers = |disk: &ScratchDisk| disk.devices().map(|it| it.server).collect::<Vec<_>>();
+        assert_eq!(servers(&disk), [DISK.server]);
+        disk.mountable = true;
+        assert_eq!(servers(&disk), [DISK.server, FILE_SERVER.server]);
         disk.refuses = vec!["iotype=read,sector=7".into(), "iotype=flush".into()];
         let [_, node] = disk.make(&scratch.0).unwrap();
         for part in ["0.event=none", "0.errno=5", "0.iotype=read", "0.sector=7", "1.iotype=flush"] {

@@ -5,7 +5,7 @@
 //! of its machine models, boot paths and processor counts. Its verdict comes from the TAP lines
 //! that a program prints, from texts that must appear on the console, or from both.
 
-use crate::devices::{DISK, ScratchDisk};
+use crate::devices::ScratchDisk;
 use crate::keys;
 use crate::qemu::{self, Accelerator, Boot, Machine};
 use crate::tap;
@@ -431,7 +431,7 @@ impl Suite {
                     .to_string(),
                 modules: self.modules.clone(),
                 icount: self.icount,
-                devices: self.disk.iter().map(|_| DISK).collect(),
+                devices: self.disk.iter().flat_map(ScratchDisk::devices).collect(),
                 ends_after: self.ends_after,
                 disk: self.disk.clone(),
                 extra: self.qemu.clone(),

@@ -151,7 +151,7 @@ impl RunOptions {
             machine.devices.extend([devices::KEYBOARD, devices::SCREEN]);
         }
         if let Some(disk) = &self.disk {
-            machine.devices.push(devices::DISK);
+            machine.devices.extend([devices::DISK, devices::FILE_SERVER]);
             machine.extra.extend(disk.arguments()?);
         }
         Ok(machine)

@@ -139,7 +139,7 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
             state: SpinLock::new(state),
             changed: WaitQueue::new(),
         });
-        let object = VmObject::paged(kernel.host().vm(), own.clone(), !(PAGE_SIZE - 1), CopyStrategy::Delay)?;
+        let object = VmObject::paged(kernel.host().vm(), own.clone(), u64::MAX, CopyStrategy::Delay)?;
         own.state.lock().object = Arc::downgrade(&object);
         if let Some([control, name]) = &own.ports {
             control.enable(Arc::new(Object::<M, P>::MemoryControl(own.own.clone())));

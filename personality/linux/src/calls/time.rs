@@ -109,6 +109,10 @@ pub(crate) async fn sleep<M: Machine>(
     remaining: u64,
 ) -> Done {
     let environment = call.system().environment().clone();
+    // A sleep ends at a microsecond of the machine's clock, so one that is over waits for none.
+    if deadline <= environment.monotonic() {
+        return Ok(0);
+    }
     match call.wait(RestartKind::RestartBlock, environment.sleep_until(deadline)).await {
         Ok(()) => Ok(0),
         Err(stop) => {

@@ -67,11 +67,7 @@ pub fn open(name: &str, number: u64, address: u64, thread: ThreadId, bits: u64) 
 }
 
 /// The request to attach a client to the console of a number.
-fn attach(
-    number: u64,
-    thread: ThreadId,
-    bits: u64,
-) -> impl FnOnce(ThreadId, u64) -> Result<(u64, u64), Error> {
+fn attach(number: u64, thread: ThreadId, bits: u64) -> impl Fn(ThreadId, u64) -> Result<(u64, u64), Error> {
     move |to, share| {
         Client { transport: &mut Direct::default(), to }.console_attach(number, share, thread.raw(), bits)
     }

@@ -10,14 +10,12 @@ pub const RING: usize = 65536;
 #[repr(C)]
 #[derive(Debug)]
 pub struct Area {
-    /// The ring from client to driver.
+    /// The ring from client to driver. Bytes stay in it until the device has passed them on.
     pub output: Ring<RING>,
     /// The ring from driver to client.
     pub input: Ring<RING>,
     /// The state of the host's end, as [`Host`] encodes it.
     host: AtomicU32,
-    /// How many pieces of output the device has that were taken out of the ring.
-    unsent: AtomicU32,
 }
 
 /// The size in bytes of the memory that root shares for an area.
@@ -51,18 +49,6 @@ impl Area {
     /// came before is in its ring.
     pub fn set_host(&self, host: Host) {
         self.host.store(host as u32, Ordering::SeqCst);
-    }
-
-    /// How many pieces of output the device has.
-    pub fn unsent(&self) -> u32 {
-        self.unsent.load(Ordering::SeqCst)
-    }
-
-    /// Tells the client how many pieces of output the device has. A piece is counted before its
-    /// bytes are taken out of the ring: so a client that first sees an empty ring, and then 0 here,
-    /// knows that the device has passed on everything.
-    pub fn set_unsent(&self, pieces: u32) {
-        self.unsent.store(pieces, Ordering::SeqCst);
     }
 }
 

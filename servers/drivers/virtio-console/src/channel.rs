@@ -1,6 +1,5 @@
 //! A queue of the device, and the pieces of memory that its requests have.
 
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use virtio::Error;
 use virtio::left::Left;
@@ -60,33 +59,25 @@ impl Channel {
         fill: impl FnOnce(&Buffer<'static>) -> usize,
     ) -> Result<usize, Error> {
         let Some(piece) = self.pieces.free() else { return Ok(0) };
-        let length = fill(&self.buffers[piece]);
+        let buffer = &self.buffers[piece];
+        let length = fill(buffer);
         if length > 0 {
-            self.give_piece(piece, length)?;
+            let request = self.queue.give(&[buffer.piece(length)], &[])?;
+            self.pieces.give(piece, request);
         }
         Ok(length)
     }
 
-    /// Gives the device the first `length` bytes of a piece that it does not have.
-    pub(crate) fn give_piece(&mut self, piece: usize, length: usize) -> Result<(), Error> {
-        let request = self.queue.give(&[self.buffers[piece].piece(length)], &[])?;
-        self.pieces.give(piece, request);
-        Ok(())
-    }
-
-    /// The requests that an earlier driver has left: for each the number of its piece, and how many
-    /// bytes `count` says that are in it. The pieces are not free until they are given or added.
-    pub(crate) fn keep(
-        &mut self,
-        left: &[Left],
-        count: impl Fn(&Left) -> Option<u32>,
-    ) -> VecDeque<(usize, usize)> {
-        let mut kept = VecDeque::new();
+    /// Of the requests that an earlier driver has left, those that the device has completed: for
+    /// each the number of its piece, and how many bytes are in it. The pieces are not free until
+    /// they are added again.
+    pub(crate) fn keep(&mut self, left: &[Left]) -> Vec<(usize, usize)> {
+        let mut kept = Vec::new();
         for left in left {
             let is_it = |buffer: &Buffer<'static>| buffer.piece(0).address == left.address;
-            if let (Some(count), Some(piece)) = (count(left), self.buffers.iter().position(is_it)) {
+            if let (Some(count), Some(piece)) = (left.written, self.buffers.iter().position(is_it)) {
                 self.pieces.keep(piece);
-                kept.push_back((piece, count as usize));
+                kept.push((piece, count as usize));
             }
         }
         kept

@@ -37,7 +37,7 @@ pub fn open(name: &str, port: u32, address: u64, thread: ThreadId, bits: u64) ->
 }
 
 /// The request to attach a client to a port.
-fn attach(port: u32, thread: ThreadId, bits: u64) -> impl FnOnce(ThreadId, u64) -> Result<(), Error> {
+fn attach(port: u32, thread: ThreadId, bits: u64) -> impl Fn(ThreadId, u64) -> Result<(), Error> {
     move |to, share| {
         Client { transport: &mut Direct::default(), to }.streams_attach(
             port.into(),
@@ -82,7 +82,7 @@ impl Stream {
 
     /// Whether everything that was written is passed on to the host, or has no reader there.
     pub fn is_drained(&self) -> bool {
-        self.output.is_drained() && self.area.unsent() == 0 || self.area.host() == Host::Closed
+        self.output.is_drained() || self.area.host() == Host::Closed
     }
 
     /// Whether the driver has ended: then nothing is passed on until the next one is there.

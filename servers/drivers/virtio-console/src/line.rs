@@ -35,33 +35,22 @@ const _: () = assert!(INPUT_PIECE * INPUT_PIECES + OUTPUT_PIECE * OUTPUT_PIECES 
 /// The driver's end of the memory that it shares with a client.
 struct Shared {
     area: &'static Area,
+    /// The output, in which bytes stay until the device has them, and what was not given yet.
     output: Reader<'static, RING>,
+    next: Reader<'static, RING>,
     input: Writer<'static, RING>,
-    /// What the client was told last: the state of the host's end, and how many pieces of output
-    /// the device has.
+    /// What the client was told last of the host's end.
     host: Host,
-    unsent: u32,
     /// Whether the client has yet to be notified of a change.
     news: bool,
 }
 
-/// What an earlier driver has left of a port.
+/// Input that an earlier driver has left: the requests from the one of the note on.
 pub(crate) struct Remains {
-    /// The requests for input from the one of the note on, and the note.
     pub(crate) input: Vec<Left>,
-    pub(crate) input_note: Progress,
-    /// The requests of output that the device has not completed, how many it was given in all, the
-    /// length of the last one of these, and the note.
-    pub(crate) output: Vec<Left>,
-    pub(crate) given: u16,
-    pub(crate) last: usize,
-    pub(crate) output_note: Progress,
-}
-
-/// What there is of it until a client attaches.
-struct Kept {
-    input: VecDeque<(usize, usize)>,
-    remains: Remains,
+    pub(crate) note: Progress,
+    /// The place of the queue that this driver has.
+    pub(crate) place: usize,
 }
 
 /// A port of the device.
@@ -75,10 +64,10 @@ pub(crate) struct Line {
     /// Bytes on their way between a ring and a piece.
     bytes: Box<[u8]>,
     notes: &'static Notes,
-    kept: Option<Kept>,
-    /// Pieces of output that an earlier driver has taken out of the ring, and the device has not
-    /// got.
-    unsent: VecDeque<(usize, usize)>,
+    /// What an earlier driver has left, and the pieces of it with bytes, until a client attaches.
+    remains: Option<(Remains, Vec<(usize, usize)>)>,
+    /// The lengths of the requests of output that the device has; 0: it is an earlier client's.
+    given: VecDeque<usize>,
 }
 
 impl Line {
@@ -106,11 +95,10 @@ impl Line {
                 at += length as u64;
             }
         }
-        let kept = input.keep(&remains.input, |left| left.written);
-        let unsent = output.keep(&remains.output, |left| Some(left.length));
+        let kept = input.keep(&remains.input);
         let bytes = vec![0; INPUT_PIECE.max(OUTPUT_PIECE)].into_boxed_slice();
-        let (port, kept) = (port as u64, Some(Kept { input: kept, remains }));
-        Line { port, input, output, client: None, is_open: false, bytes, notes, kept, unsent }
+        let (port, remains, given) = (port as u64, Some((remains, kept)), VecDeque::new());
+        Line { port, input, output, client: None, is_open: false, bytes, notes, remains, given }
     }
 
     /// Makes the server that sends this request the client of the port.
@@ -119,8 +107,8 @@ impl Line {
         let open = || {
             // SAFETY: the client's memory is mapped there as long as this value is used.
             let area = unsafe { area::at(address) };
-            let (output, input) = (Reader::new(&area.output), Writer::new(&area.input));
-            Shared { area, output, input, host: area.host(), unsent: 0, news: false }
+            let (output, next) = (Reader::new(&area.output), Reader::new(&area.output));
+            Shared { area, output, next, input: Writer::new(&area.input), host: area.host(), news: false }
         };
         // SAFETY: the memory there is for clients of this port.
         unsafe { Client::attach(&mut self.client, attachment, address, area::SIZE, open)? };
@@ -131,26 +119,34 @@ impl Line {
     /// Goes on where an earlier driver of the client has ended.
     fn go_on(&mut self) {
         let Some(Client { shared, .. }) = &mut self.client else { return };
-        if let Some(Kept { input, remains }) = self.kept.take() {
-            let first = input.front().map(|&(_, count)| count);
-            let delivered = remains.input_note.delivered(shared.input.written(), first);
-            for (index, (piece, count)) in input.into_iter().enumerate() {
+        self.given.iter_mut().for_each(|length| *length = 0);
+        if let Some((Remains { mut note, place, .. }, kept)) = self.remains.take() {
+            let first = kept.first().map(|&(_, count)| count);
+            let delivered = note.delivered(shared.input.written(), first);
+            for (index, (piece, count)) in kept.into_iter().enumerate() {
                 if delivered.is_some_and(|delivered| index >= delivered) {
                     let count = self.input.read(piece, count, &mut self.bytes);
                     shared.input.write(&self.bytes[..count]);
                     shared.news = true;
+                    end::step();
                 }
+                let number = note.number.wrapping_add(1);
+                note = Progress { number, position: shared.input.written() };
+                self.notes.input.set(note);
                 self.input.pieces.add(piece);
+                end::step();
             }
-            shared.output.skip(remains.output_note.taken(
-                shared.output.position(),
-                remains.given,
-                remains.last,
-            ));
+            self.notes.set_place(place);
+            // The ring may not know of the last request that the device has completed.
+            let behind = self.notes.output.get().position.wrapping_sub(shared.output.position()) as usize;
+            if behind <= shared.output.available() {
+                shared.output.skip(behind);
+                shared.next = Reader::new(&shared.area.output);
+            }
         }
         let (number, position) = (self.input.queue.taken(), shared.input.written());
         self.notes.input.set(Progress { number, position });
-        let (number, position) = (self.output.queue.given(), shared.output.position());
+        let (number, position) = (self.output.queue.taken(), shared.output.position());
         self.notes.output.set(Progress { number, position });
     }
 
@@ -210,36 +206,34 @@ impl Line {
     pub(crate) fn send(&mut self, device: &mut Device<Mapped>) -> Result<(), Error> {
         while let Some(completed) = self.output.queue.take()? {
             self.output.pieces.take(completed.token);
+            let length = self.given.pop_front().unwrap_or(0);
+            end::step();
+            if let Some(Client { shared, .. }) = &mut self.client {
+                let number = self.output.queue.taken();
+                let position = shared.output.position().wrapping_add(length as u32);
+                self.notes.output.set(Progress { number, position });
+                end::step();
+                shared.output.skip(length);
+                shared.news |= length > 0 && shared.output.available() == 0;
+            }
         }
         let Some(Client { shared, .. }) = &mut self.client else { return Ok(()) };
-        while self.is_open
-            && let Some((piece, length)) = self.unsent.pop_front()
-        {
-            // These bytes are out of the ring already.
-            let (number, position) = (self.output.queue.given().wrapping_add(1), shared.output.position());
-            self.notes.output.set(Progress { number, position });
-            self.output.give_piece(piece, length)?;
-            end::step();
-        }
-        while self.is_open && shared.output.available() > 0 {
-            let unsent = u32::from(self.output.queue.outstanding());
-            shared.area.set_unsent(unsent + 1);
+        while self.is_open && shared.next.available() > 0 {
             let given = self.output.give_output(|buffer| {
-                let count = shared.output.peek(&mut self.bytes[..OUTPUT_PIECE]);
+                let mut places = self.bytes[..OUTPUT_PIECE].iter_mut();
+                let count = shared.next.read_ahead(OUTPUT_PIECE, |byte| {
+                    if let Some(place) = places.next() {
+                        *place = byte;
+                    }
+                });
                 buffer.write(self.bytes[..count].iter().copied())
             })?;
             if given == 0 {
                 break;
             }
+            self.given.push_back(given);
             end::step();
-            shared.output.skip(given);
-            let (number, position) = (self.output.queue.given(), shared.output.position());
-            self.notes.output.set(Progress { number, position });
         }
-        let unsent = u32::from(self.output.queue.outstanding()) + self.unsent.len() as u32;
-        shared.area.set_unsent(unsent);
-        shared.news |= unsent == 0 && shared.unsent > 0;
-        shared.unsent = unsent;
         self.output.notify(device);
         Ok(())
     }

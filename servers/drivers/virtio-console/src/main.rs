@@ -24,7 +24,7 @@ use virtio::mapped::Mapped;
 use virtio::memory::{Buffer, QueueMemory};
 use virtio::setup::{Device, Setup};
 use virtio_console::control::{LENGTH, Message, PORTS, Ports};
-use virtio_console::notes::Notes;
+use virtio_console::notes::{Notes, Progress};
 use virtio_console::pieces::MOST;
 
 l4::program!(run, kip = rt::start_page::KIP);
@@ -34,7 +34,8 @@ rt::heap!(128 << 10);
 /// The address from which on the device's registers are mapped.
 const REGISTERS: u64 = 0x100_0000_0000;
 /// The address of the memory that the device uses for queues and for messages about ports: for each
-/// queue [`QUEUE_BYTES`], then the pieces for messages. The notes of each port are at `NOTES`.
+/// queue [`QUEUE_BYTES`], then for each port another place of its queue of input, then the pieces
+/// for messages. The notes of each port are at `NOTES`.
 const DMA: u64 = 0x5000_0000;
 const DMA_SIZE: u64 = 8192;
 const NOTES: usize = DMA_SIZE as usize - PORTS * size_of::<Notes>();
@@ -48,9 +49,10 @@ const TO_DEVICE: u16 = 3;
 /// How many queues there are in all: two for each port, and two for messages.
 const QUEUES: usize = 2 * PORTS + 2;
 /// The length of a piece for a message; longer messages carry names, and are cut.
-const MESSAGE_ROOM: usize = 64;
+const MESSAGE_ROOM: usize = 16;
 const _: () = assert!(LENGTH <= MESSAGE_ROOM);
-const _: () = assert!(QUEUES * QUEUE_BYTES + 2 * MOST * MESSAGE_ROOM <= NOTES);
+const MESSAGES: usize = (QUEUES + PORTS) * QUEUE_BYTES;
+const _: () = assert!(MESSAGES + 2 * MOST * MESSAGE_ROOM <= NOTES);
 /// The function's message that all interrupts are.
 const INTERRUPT: u16 = 0;
 
@@ -82,14 +84,14 @@ fn start(thread: ThreadId) -> Result<Driver, Error> {
         return Err(Error::Features);
     }
     let interrupt = function.attach(INTERRUPT.into(), thread)?;
-    let at = |queue: u16| {
-        let at = u64::from(queue) * QUEUE_BYTES as u64;
+    let at = |place: usize| {
+        let at = (place * QUEUE_BYTES) as u64;
         // SAFETY: root has mapped this memory for this program, which never frees it; each queue
         // has its own part.
         unsafe { QueueMemory::at(DMA + at, physical + at, QUEUE_LAYOUT) }
     };
-    let channel = |setup: &mut Setup<Mapped>, queue: u16| {
-        let memory = at(queue);
+    let channel = |setup: &mut Setup<Mapped>, queue: u16, place: usize| {
+        let memory = at(place);
         memory.clear();
         let notify = setup.set_queue(queue, &memory, Some(INTERRUPT))?;
         Ok::<_, Error>(Channel::new(memory, notify, setup.features()))
@@ -97,8 +99,10 @@ fn start(thread: ThreadId) -> Result<Driver, Error> {
     // The device has two queues for messages, and two for each port: those of the first port come
     // before the queues for messages, those of the others after.
     let ports = usize::from(setup.queues() / 2).saturating_sub(1).min(PORTS);
-    let (mut from_device, mut to_device) =
-        (channel(&mut setup, FROM_DEVICE)?, channel(&mut setup, TO_DEVICE)?);
+    let (mut from_device, mut to_device) = (
+        channel(&mut setup, FROM_DEVICE, FROM_DEVICE.into())?,
+        channel(&mut setup, TO_DEVICE, TO_DEVICE.into())?,
+    );
     let mut lines = Vec::new();
     for port in 0..ports {
         let first = if port == 0 { 0 } else { 2 * port as u16 + 2 };
@@ -106,8 +110,13 @@ fn start(thread: ThreadId) -> Result<Driver, Error> {
         // SAFETY: as above; the notes are after everything else, all their words are atomic, and
         // every content is valid.
         let notes = unsafe { &*(place as *const Notes) };
-        let remains = remains(&at(first), &at(first + 1), notes);
-        let channels = [channel(&mut setup, first)?, channel(&mut setup, first + 1)?];
+        let (note, old) = (notes.input.get(), notes.place());
+        let places = [usize::from(first), QUEUES + port];
+        let place = 1 - old;
+        let remains = Remains { input: at(places[old]).left(note.number), note, place };
+        let output = usize::from(first) + 1;
+        account(&at(output), notes);
+        let channels = [channel(&mut setup, first, places[place])?, channel(&mut setup, first + 1, output)?];
         let bytes = [PIECES, pieces].map(|start| start + port as u64 * BYTES);
         // SAFETY: root has mapped this memory for this program, which never frees it; each port has
         // its own part.
@@ -115,7 +124,7 @@ fn start(thread: ThreadId) -> Result<Driver, Error> {
     }
     for (channel, first) in [(&mut from_device, 0), (&mut to_device, MOST)] {
         for piece in first..first + MOST {
-            let at = (QUEUES * QUEUE_BYTES + piece * MESSAGE_ROOM) as u64;
+            let at = (MESSAGES + piece * MESSAGE_ROOM) as u64;
             // SAFETY: as above; the pieces lie after the queues, each at its own place.
             channel.add(unsafe { Buffer::at(DMA + at, physical + at, MESSAGE_ROOM) });
         }
@@ -126,13 +135,16 @@ fn start(thread: ThreadId) -> Result<Driver, Error> {
     Ok(Driver { device, from_device, to_device, answers, ports, lines, interrupt })
 }
 
-/// What an earlier driver of the device, which has been reset, has left of a port.
-fn remains(input: &QueueMemory<'_>, output: &QueueMemory<'_>, notes: &Notes) -> Remains {
-    let (input_note, output_note) = (notes.input.get(), notes.output.get());
-    let (given, completed) = output.counts();
-    let last = output.left(given.wrapping_sub(1)).first().map_or(0, |left| left.length as usize);
-    let (input, output) = (input.left(input_note.number), output.left(completed));
-    Remains { input, input_note, output, given, last, output_note }
+/// Notes which output the device, which has been reset, has got from an earlier driver that had its
+/// queue in this memory. Afterwards the queue holds nothing.
+fn account(output: &QueueMemory<'_>, notes: &Notes) {
+    let note = notes.output.get();
+    let left = output.left(note.number);
+    let completed = left.iter().filter(|left| left.written.is_some());
+    let note = note.after(completed.map(|left| left.length));
+    notes.output.set(note);
+    output.clear();
+    notes.output.set(Progress { number: 0, ..note });
 }
 
 impl driver::Driver for Driver {

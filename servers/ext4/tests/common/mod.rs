@@ -419,6 +419,13 @@ pub fn errno<T: std::fmt::Debug>(done: Done<T>) -> u32 {
 /// The kind of requests that no client of this file server sends.
 pub const NONSENSE: u8 = kind::ATTACH;
 
+/// How many cases a test tries: as many as the variable `name` says, else `few`, or ten times as
+/// many in a campaign (`./mac test --all`).
+pub fn campaign(name: &str, few: u64) -> u64 {
+    let said = std::env::var(name).ok().and_then(|count| count.parse().ok());
+    said.unwrap_or(if std::env::var_os("MAC_TEST_ALL").is_some() { 10 * few } else { few })
+}
+
 /// Random numbers that are the same at each run.
 pub struct Random(pub u64);
 

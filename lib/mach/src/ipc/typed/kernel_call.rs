@@ -19,7 +19,7 @@ use crate::ipc::{Disposition, KernelServed, Name, Right, SendOnceRight};
 use crate::machine::Machine;
 
 /// The most bytes of a request that goes this way.
-const LONGEST: usize = 512;
+const LONGEST: usize = 256;
 
 /// Carries out a message to a kernel port, if it goes the short way. `table` has the caller's
 /// names.
@@ -35,8 +35,14 @@ pub(super) fn call<M: Machine>(
     drop(table);
     let mut request = [0; LONGEST];
     let size = HEADER + message.body.next_multiple_of(8);
-    let body = request.get_mut(HEADER..HEADER + message.body);
-    let is_read = body.is_some_and(|body| caller.map().try_copyin(arguments.address + HEADER as u64, body));
+    let is_read = match (request.get_mut(HEADER..HEADER + message.body), message.short_body()) {
+        (None, _) => false,
+        (Some(body), Some(read)) => {
+            body.copy_from_slice(read);
+            true
+        }
+        (Some(body), None) => caller.map().try_copyin(arguments.address + HEADER as u64, body),
+    };
     let reply = Reply { caller, buffer: buffer(arguments), port: right.port(), name: arguments.receive_name };
     let served = match is_read {
         true => {

@@ -22,6 +22,9 @@ use crate::vm::VmMap;
 /// The most bytes of a body that goes the short way: the sender's names are locked while it is
 /// copied.
 const LONGEST: usize = 8192;
+/// How many bytes of a body are read together with the header: as many as most requests to kernel
+/// objects have.
+const WITH_HEADER: usize = 64;
 /// The options with which a message can go the short way.
 const SIMPLE: MsgOptions = MsgOptions::SEND
     .union(MsgOptions::RECEIVE)
@@ -135,6 +138,15 @@ pub(super) struct Plain {
     replies_to_dead: bool,
     /// The bytes of the body.
     pub(super) body: usize,
+    /// The header's bytes, and the first of the body.
+    start: [u8; HEADER + WITH_HEADER],
+}
+
+impl Plain {
+    /// The body, if it was read with the header.
+    pub(super) fn short_body(&self) -> Option<&[u8]> {
+        self.start.get(HEADER..HEADER + self.body)
+    }
 }
 
 /// Sends the caller's message, if its receiver waits or is the caller, or if it goes to a kernel
@@ -199,15 +211,15 @@ fn plain<M: Machine>(map: &VmMap<M>, arguments: &MsgArguments) -> Option<Plain> 
     if !fits || arguments.address.checked_add(size as u64).is_none() {
         return None;
     }
-    let mut header = [0; HEADER];
-    map.try_copyin(arguments.address, &mut header).then_some(())?;
-    let header = Header::from_bytes(&header);
+    let mut start = [0; HEADER + WITH_HEADER];
+    map.try_copyin(arguments.address, start.get_mut(..size.min(HEADER + WITH_HEADER))?).then_some(())?;
+    let header = Header::from_bytes(start.first_chunk()?);
     let (remote, (local, disposition)) = header.rights().ok()?;
     if header.is_complex() {
         return None;
     }
     let reply = disposition.filter(|_| local.is_valid()).map(|disposition| (local, disposition));
-    Some(Plain { header, remote, reply, replies_to_dead: local == Name::DEAD, body: size - HEADER })
+    Some(Plain { header, remote, reply, replies_to_dead: local == Name::DEAD, body: size - HEADER, start })
 }
 
 /// Takes the thread that waits at the port or its set, if a message of `size` bytes fits into

@@ -96,6 +96,10 @@ impl<M: Machine> VmMap<M> {
 /// used; a range beyond the last address is not.
 #[inline]
 fn each_part(address: u64, length: usize, mut with: impl FnMut(u64, usize, usize, usize) -> bool) -> bool {
+    let offset = (address % PAGE_SIZE) as usize;
+    if length.wrapping_sub(1) < PAGE_SIZE as usize - offset {
+        return with(address, offset, 0, length);
+    }
     let mut done = 0;
     while done < length {
         let Some(at) = address.checked_add(done as u64) else { return false };
