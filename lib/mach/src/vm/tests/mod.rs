@@ -2,5 +2,6 @@
 
 mod basic;
 mod control;
+mod copies;
 mod lend;
 mod support;
