@@ -4,4 +4,5 @@ mod basic;
 mod control;
 mod copies;
 mod lend;
+mod pageout;
 mod support;
