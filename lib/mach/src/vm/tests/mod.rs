@@ -2,5 +2,7 @@
 
 mod basic;
 mod control;
+mod copies;
 mod lend;
+mod pageout;
 mod support;
