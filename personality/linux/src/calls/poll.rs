@@ -300,7 +300,11 @@ fn try_select_sets<M: Machine>(call: &Call<'_, M>, immediate: bool) -> Option<Do
         }
     }
     let descriptors = call.thread.descriptors();
-    let (mut found, mut looked_at) = (0, 0);
+    let asked = sets.iter().flat_map(|set| &set[..8 * words]).map(|byte| byte.count_ones() as usize);
+    if asked.sum::<usize>() > FEW {
+        return None;
+    }
+    let mut found = 0;
     for word in 0..words {
         let asked = sets.each_ref().map(|set| set.as_chunks::<8>().0[word]).map(u64::from_le_bytes);
         let beyond = if count < 64 * (word + 1) { u64::MAX << (count % 64) } else { 0 };
@@ -309,7 +313,6 @@ fn try_select_sets<M: Machine>(call: &Call<'_, M>, immediate: bool) -> Option<Do
         while left != 0 {
             let bit = left.trailing_zeros();
             left &= left - 1;
-            looked_at += 1;
             let state = descriptors.readiness((64 * word) as i32 + bit as i32).ok()?;
             for ((ready, asked), (_, counts)) in ready.iter_mut().zip(asked).zip(KINDS) {
                 if asked >> bit & 1 != 0 && state.intersects(counts) {
@@ -317,9 +320,6 @@ fn try_select_sets<M: Machine>(call: &Call<'_, M>, immediate: bool) -> Option<Do
                     found += 1;
                 }
             }
-        }
-        if looked_at > FEW {
-            return None;
         }
         for (set, ready) in sets.iter_mut().zip(ready) {
             set.as_chunks_mut::<8>().0[word] = ready.to_le_bytes();
