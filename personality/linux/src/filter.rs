@@ -219,7 +219,8 @@ fn check(program: &[Instruction]) -> Result<()> {
             // Shifts by a constant.
             (ARITHMETIC, 0x60 | 0x70) if operand > 31 => return Err(Error::EINVAL),
             // Addition to right shift, exclusive or, and negation.
-            (ARITHMETIC, operation) if matches!(operation & !INDEX, 0x00..=0x70 | 0xa0) || operation == 0x80 => {}
+            (ARITHMETIC, operation)
+                if matches!(operation & !INDEX, 0x00..=0x70 | 0xa0) || operation == 0x80 => {}
             (JUMP, 0) => {
                 lead_to(operand.into(), now)?;
                 now = u16::MAX;
@@ -380,9 +381,15 @@ mod tests {
             Filters::Strict => panic!("no filter"),
         };
         let load = i(0x00, 0, 0, 12);
-        for (code, operand, expected) in
-            [(0x04, 5, 17), (0x14, 13, u32::MAX), (0x24, 3, 36), (0x34, 5, 2), (0x44, 3, 15), (0x54, 6, 4), (0xa4, 6, 10)]
-        {
+        for (code, operand, expected) in [
+            (0x04, 5, 17),
+            (0x14, 13, u32::MAX),
+            (0x24, 3, 36),
+            (0x34, 5, 2),
+            (0x44, 3, 15),
+            (0x54, 6, 4),
+            (0xa4, 6, 10),
+        ] {
             assert_eq!(value(&[load, i(code, 0, 0, operand), ret_a]), expected, "{code:x}");
         }
         assert_eq!(
