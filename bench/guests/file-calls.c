@@ -1,6 +1,7 @@
 /* Costs of system calls on names and descriptors that calls.c and lmbench.c do not make. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
@@ -52,6 +53,14 @@ static void names(void)
 static void directory(void)
 {
     char name[16];
+    must(mkdir("empty", 0700), "mkdir");
+    CALL("opendir, readdir to the end, closedir, empty", COUNT, ({
+             int opened = open("empty", O_RDONLY | O_DIRECTORY);
+             while (syscall(SYS_getdents64, opened, buffer, sizeof buffer) > 0)
+                 ;
+             close(opened);
+         }));
+    rmdir("empty");
     for (int i = 0; i < ENTRIES; i++) {
         snprintf(name, sizeof name, "entry%d", i);
         must(close((int)must(open(name, O_WRONLY | O_CREAT, 0600), "open")), "close");
@@ -76,6 +85,7 @@ static void descriptors(void)
     int file = (int)must(open("/tmp/file", O_RDWR | O_CREAT | O_TRUNC, 0600), "open");
     int second = (int)must(open("/tmp/second", O_RDWR | O_CREAT | O_TRUNC, 0600), "open");
     must(write(file, buffer, sizeof buffer), "write");
+    CALL("pread 1 byte", COUNT, pread(file, buffer, 1, 0));
     CALL("pread 64 bytes", COUNT, pread(file, buffer, 64, 0));
     CALL("pwrite 64 bytes", COUNT, pwrite(file, buffer, 64, 0));
     CALL("pread 4 KiB", COUNT, pread(file, buffer, 4096, 0));
@@ -88,6 +98,10 @@ static void descriptors(void)
     CALL("fallocate", COUNT, fallocate(file, 0, 0, 4096));
     CALL("fsync", COUNT, fsync(file));
     CALL("fcntl F_GETFL", COUNT, fcntl(file, F_GETFL));
+    CALL("fcntl F_SETFD", COUNT, fcntl(file, F_SETFD, FD_CLOEXEC));
+    CALL("fcntl F_DUPFD and close", COUNT, close(fcntl(file, F_DUPFD, 20)));
+    CALL("dup2 to a descriptor that is open", COUNT, dup2(file, second));
+    REFUSED("close of no descriptor", COUNT, EBADF, close(999));
     CALL("flock, lock and unlock", COUNT, (syscall(SYS_flock, file, 2) | syscall(SYS_flock, file, 8)));
     CALL("dup and close", COUNT, close(dup(file)));
     CALL("pipe and close", COUNT, (pipe(pair) | close(pair[0]) | close(pair[1])));
@@ -96,7 +110,15 @@ static void descriptors(void)
     must(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), "socketpair");
     CALL("datagram, send and receive", COUNT,
          (send(pair[0], buffer, 64, 0) == -1 ? -1 : recv(pair[1], buffer, 64, 0)));
+    CALL("datagram, sendmsg and recvmsg", COUNT, ({
+             struct msghdr message = {.msg_iov = two, .msg_iovlen = 2};
+             sendmsg(pair[0], &message, 0) == -1 ? -1 : recvmsg(pair[1], &message, 0);
+         }));
     CALL("getsockopt", COUNT, getsockopt(pair[0], SOL_SOCKET, SO_TYPE, &flag, &length));
+    close(pair[0]), close(pair[1]);
+    must(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "socketpair");
+    CALL("AF_UNIX stream, write and read", COUNT,
+         (write(pair[0], buffer, 64) == -1 ? -1 : read(pair[1], buffer, 64)));
     close(pair[0]), close(pair[1]);
     close(file), close(second);
     unlink("/tmp/file"), unlink("/tmp/second");
@@ -108,6 +130,9 @@ static void events(void)
     uint64_t one = 1;
     int queue = (int)must(epoll_create1(0), "epoll_create1"), counter = (int)must(eventfd(0, 0), "eventfd");
     must(epoll_ctl(queue, EPOLL_CTL_ADD, counter, &event), "epoll_ctl");
+    struct pollfd one_file = {.fd = counter, .events = POLLIN};
+    CALL("eventfd and close", COUNT, close(eventfd(0, 0)));
+    CALL("poll on an eventfd, none ready", COUNT, poll(&one_file, 1, 0));
     CALL("eventfd, write and read", COUNT, (write(counter, &one, 8) == -1 ? -1 : read(counter, &one, 8)));
     CALL("epoll_ctl", COUNT, epoll_ctl(queue, EPOLL_CTL_MOD, counter, &event));
     CALL("epoll_wait, none ready", COUNT, epoll_wait(queue, ready, 4, 0));

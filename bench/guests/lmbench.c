@@ -43,8 +43,8 @@ static void files(int descriptor)
           fcntl(descriptor, F_SETLK, &(struct flock){.l_type = F_UNLCK, .l_len = 1})));
 }
 
-/* Measures select and poll on `count` descriptors of one file, which are ready. */
-static void many(int descriptor, int count)
+/* Measures select and poll on `count` descriptors of one file or socket, which are ready. */
+static void many(int descriptor, int count, const char *what)
 {
     char name[40];
     struct pollfd polled[512];
@@ -56,12 +56,23 @@ static void many(int descriptor, int count)
         FD_SET(last, &set);
         polled[i] = (struct pollfd){.fd = last, .events = POLLIN};
     }
-    snprintf(name, sizeof name, "select on %d files", count);
+    snprintf(name, sizeof name, "select on %d %s", count, what);
     CALL(name, 50, ({ fd_set asked = set; struct timeval none = {0, 0}; select(last + 1, &asked, 0, 0, &none); }));
-    snprintf(name, sizeof name, "poll on %d files", count);
+    snprintf(name, sizeof name, "poll on %d %s", count, what);
     CALL(name, 50, poll(polled, (nfds_t)count, 0));
     for (int i = 0; i < count; i++)
         close(polled[i].fd);
+}
+
+/* Measures the same on sockets, which have something to read. */
+static void sockets(void)
+{
+    int pair[2];
+    must(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "socketpair");
+    must(write(pair[1], buffer, 1), "write");
+    many(pair[0], 10, "sockets");
+    many(pair[0], 100, "sockets");
+    close(pair[0]), close(pair[1]);
 }
 
 /* Skips the store that faults, an instruction of three bytes. */
@@ -170,8 +181,8 @@ static long sum(const char *memory, int size)
  * then. LMbench's lat_ctx subtracts write, read and the sum; this does not. */
 static void ring(int processes, int kib)
 {
-    int pipes[64][2];
-    pid_t others[64];
+    int pipes[96][2];
+    pid_t others[96];
     char name[64], byte = 0;
     for (int i = 0; i < processes; i++)
         must(pipe(pipes[i]), "pipe");
@@ -261,6 +272,10 @@ static void bandwidth(int descriptor)
     must(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), "socketpair");
     stream("64 KiB through an AF_UNIX stream", ends);
     CALL("64 KiB of a file, read again", 40, pread(descriptor, buffer, CHUNK, 0));
+    CALL("64 KiB of a file, written again", 40, pwrite(descriptor, buffer, CHUNK, 0));
+    CALL("4 KiB of a file, lseek and read again", 300, (lseek(descriptor, 0, SEEK_SET), read(descriptor, buffer, PAGE)));
+    CALL("4 KiB of a file, lseek and written again", 300,
+         (lseek(descriptor, 0, SEEK_SET), write(descriptor, buffer, PAGE)));
     const char *memory = mmap(0, CHUNK, PROT_READ, MAP_SHARED, descriptor, 0);
     MEASURE("64 KiB of a mapped file, read again", 40, sum(memory, CHUNK));
     MEASURE("64 KiB of memory, copied", 40, (memcpy(other, buffer, CHUNK), sum(other, 8)));
@@ -281,13 +296,15 @@ int main(void)
     int descriptor = file();
     files(descriptor);
     for (int count = 10; count <= 500; count = count == 10 ? 100 : count + 400)
-        many(descriptor, count);
+        many(descriptor, count, "files");
+    sockets();
     protection();
     messages();
     connections();
     MEASURE("vfork, exec of a shell with a command, wait", 5, shell());
     for (int processes = 2; processes <= 64; processes *= 2)
         ring(processes, 0);
+    ring(96, 0);
     for (int processes = 2; processes <= 16; processes = processes == 2 ? 8 : processes * 2)
         for (int kib = 16; kib <= 64; kib *= 4)
             ring(processes, kib);

@@ -37,6 +37,9 @@ static void identity(void)
     gid_t groups[16];
     cpu_set_t processors;
     CALL("gettid", COUNT, syscall(SYS_gettid));
+    REFUSED("a call that does not exist", COUNT, ENOSYS, syscall(1000));
+    CALL("dup, close, getpid, getuid, umask, as UnixBench mixes them", COUNT,
+         (close(dup(0)), syscall(SYS_getpid), getuid(), umask(022)));
     CALL("getuid", COUNT, syscall(SYS_getuid));
     CALL("getpgid", COUNT, getpgid(0));
     CALL("getgroups", COUNT, getgroups(16, groups));
@@ -56,11 +59,16 @@ static void identity(void)
 
 static void time_calls(void)
 {
-    struct timespec time, none = {0, 0};
+    struct timespec present, resolution, none = {0, 0};
+    struct timeval day;
     struct itimerval later = {.it_value = {1000, 0}}, never = {{0, 0}, {0, 0}};
-    CALL("clock_gettime, as a call", COUNT, syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time));
-    CALL("clock_gettime, as the C library does", COUNT, clock_gettime(CLOCK_MONOTONIC, &time));
-    CALL("clock_gettime, of the process", COUNT, syscall(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, &time));
+    CALL("clock_gettime, as a call", COUNT, syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &present));
+    CALL("clock_gettime, as the C library does", COUNT, clock_gettime(CLOCK_MONOTONIC, &present));
+    CALL("gettimeofday, as the C library does", COUNT, gettimeofday(&day, 0));
+    CALL("time, as the C library does", COUNT, time(0));
+    CALL("clock_getres, as the C library does", COUNT, clock_getres(CLOCK_MONOTONIC, &resolution));
+    CALL("getcpu, as the C library does", COUNT, sched_getcpu());
+    CALL("clock_gettime, of the process", COUNT, syscall(SYS_clock_gettime, CLOCK_PROCESS_CPUTIME_ID, &present));
     /* Linux adds 50 microseconds to each sleep unless this switches it off; idle time counts as
      * instructions. A system that adds nothing may refuse this call. */
     prctl(PR_SET_TIMERSLACK, 1);
@@ -160,6 +168,42 @@ static void hand_over(void)
         syscall(SYS_futex, &turn, FUTEX_WAIT_PRIVATE, 1, 0, 0, 0);
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int whose;
+
+/* Waits until it is the turn of `own`, and gives the turn to `next`. */
+static void take_turn(int own, int next)
+{
+    pthread_mutex_lock(&lock);
+    while (whose != own && whose != 2)
+        pthread_cond_wait(&changed, &lock);
+    if (whose != 2)
+        whose = next;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+static void *takes_turns(void *argument)
+{
+    while (whose != 2)
+        take_turn(1, 0);
+    return argument;
+}
+
+static void conditions(void)
+{
+    pthread_t thread;
+    whose = 0;
+    must(pthread_create(&thread, 0, takes_turns, 0) == 0 ? 0 : -1, "pthread_create");
+    MEASURE("condition variable: to another thread and back", 200, (take_turn(0, 1)));
+    pthread_mutex_lock(&lock);
+    whose = 2;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    pthread_join(thread, 0);
+}
+
 static void threads(void)
 {
     static int word;
@@ -172,6 +216,7 @@ static void threads(void)
     __atomic_store_n(&turn, 2, __ATOMIC_RELEASE);
     syscall(SYS_futex, &turn, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
     pthread_join(thread, 0);
+    conditions();
     CALL("pthread_create and pthread_join", 100,
          (pthread_create(&thread, 0, nothing, 0) | pthread_join(thread, 0)) == 0 ? 0 : -1);
 }

@@ -6,10 +6,11 @@
  *   login shell init -- COMMAND ...  not as the first process: runs the command on the terminal
  *   that it has poweroff, reboot     the same program under another name
  *
- * The variable CONSOLES names virtual consoles on which login shells run, too. The variables ROWS
- * and COLUMNS say how large the terminal is. Under Linux, whose command line
- * gives the variables LOG and TERMINAL, the command's status is written to LOG as "guest: status N"
- * before the machine is switched off, and the command runs on TERMINAL.
+ * With the variable TTY the command is at a terminal as a user has it: what it prints and reads
+ * there is treated as usual. The variable CONSOLES names virtual consoles on which login shells
+ * run, too. The variables ROWS and COLUMNS say how large the terminal is. Under Linux, whose
+ * command line gives the variables LOG and TERMINAL, the command's status is written to LOG as
+ * "guest: status N" before the machine is switched off, and the command runs on TERMINAL.
  *
  * A command's output is to arrive unchanged, and its input is not to be shown. So before it begins
  * the terminal is set accordingly, and a control sequence that shows nothing is written there: it
@@ -107,8 +108,9 @@ static char **command(void)
     return count > 0 ? list : 0;
 }
 
-/* Its size; for a command, that what it prints and reads passes as it is. */
-static void set_terminal(int terminal, int unchanged)
+/* Its size; for a command, unless a user is at the terminal, that what it prints and reads passes
+ * as it is. */
+static void set_terminal(int terminal, int for_command)
 {
     struct winsize size = {0};
     if (getenv("ROWS") && getenv("COLUMNS")) {
@@ -117,22 +119,22 @@ static void set_terminal(int terminal, int unchanged)
         ioctl(terminal, TIOCSWINSZ, &size);
     }
     struct termios settings;
-    if (unchanged && tcgetattr(terminal, &settings) == 0) {
+    if (for_command && !getenv("TTY") && tcgetattr(terminal, &settings) == 0) {
         settings.c_oflag &= ~OPOST;
         settings.c_lflag &= ~(tcflag_t)ECHO;
         cfsetspeed(&settings, B115200);
         tcsetattr(terminal, TCSANOW, &settings);
-        static const char ready[] = "\033_guest ready\033\\";
-        if (write(terminal, ready, sizeof ready - 1) < 0)
-            perror("init: the terminal");
     }
+    static const char ready[] = "\033_guest ready\033\\";
+    if (for_command && write(terminal, ready, sizeof ready - 1) < 0)
+        perror("init: the terminal");
+    unsetenv("TTY");
     unsetenv("ROWS");
     unsetenv("COLUMNS");
 }
 
-/* A session of its own on the terminal; what it prints goes there unchanged if a command's output
- * is wanted. */
-static void take_terminal(int unchanged)
+/* A session of its own on the terminal, for a command or for a shell. */
+static void take_terminal(int for_command)
 {
     const char *name = getenv("TERMINAL");
     if (!name && !isatty(0))
@@ -148,7 +150,7 @@ static void take_terminal(int unchanged)
         }
     }
     ioctl(0, TIOCSCTTY, 0);
-    set_terminal(0, unchanged);
+    set_terminal(0, for_command);
 }
 
 /* Becomes the program, or fails as shells do. */

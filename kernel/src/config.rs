@@ -24,6 +24,7 @@
 //! | `kdb` | programs that may use the kernel debugger enter it by INT3 (otherwise their message is printed) |
 //! | `trace=EVENTS` | record these events from the start: names separated by commas, `ipc-*`, `all` |
 //! | `fastpath=off` | every IPC takes the general path; `fastpath=portable`: only the one in assembly is off |
+//! | `tsc=reliable` | programs may calculate the clock from the time-stamp counter, although the processor does not say that its rate is constant |
 //! | `exit` | on a panic, end the emulator through its debug-exit port |
 use core::fmt;
 
@@ -111,6 +112,8 @@ pub struct Config {
     pub trace: EventSet,
     /// Which fast paths IPC may take.
     pub fast_path: FastPath,
+    /// The rate of the time-stamp counter is constant, whatever the processor says.
+    pub steady_tsc: bool,
     /// End the emulator on a panic.
     pub exit_on_panic: bool,
 }
@@ -146,6 +149,7 @@ impl Config {
         sigma0_open: false,
         trace: EventSet::NONE,
         fast_path: FastPath::Assembly,
+        steady_tsc: false,
         exit_on_panic: false,
     };
 
@@ -177,6 +181,7 @@ impl Config {
             Some(("trace", events)) => self.trace = EventSet::parse(events).ok()?,
             Some(("fastpath", "off")) => self.fast_path = FastPath::Off,
             Some(("fastpath", "portable")) => self.fast_path = FastPath::Portable,
+            Some(("tsc", "reliable")) => self.steady_tsc = true,
             Some(("sigma0", "open")) => self.sigma0_open = true,
             Some(("kdb", "user")) => self.user_kdb = true,
             Some(("kdb", "off")) => self.no_kdb = true,
@@ -243,6 +248,7 @@ mod tests {
         assert_eq!(config.log, Level::Debug);
         assert_eq!(config.kernel_memory, Some(24 << 20));
         assert_eq!((config.processors, config.messages, config.apic_ids), (4, 0, None));
+        assert!(!config.steady_tsc && parse("kernel tsc=reliable").0.steady_tsc);
         assert_eq!(parse("apic-ids=0,77,1").0.apic_ids.unwrap().get(), [0, 77, 1]);
         assert!(config.legacy_io && config.enter_kdb && config.exit_on_panic && !config.user_kdb);
         assert!(

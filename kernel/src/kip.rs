@@ -6,12 +6,12 @@
 //! the kernel runs (ABI 1.4, 1.5). Booted otherwise, the kernel writes the same itself. Then
 //! [`complete`] adds what only the kernel knows.
 use x2::kip::{
-    API_FLAGS, API_FLAGS_VALUE, API_VERSION, API_VERSION_VALUE, BOOT_INFO, CLOCK_INFO, ClockInfo, EXTENSIONS,
-    INTERRUPT_MESSAGES_SHIFT, KERNEL_DESCRIPTOR_POINTER, KIP_AREA_INFO, MAGIC, MAGIC_VALUE, MEMORY_INFO,
-    MemoryDescriptor, MemoryInfo, NO_ISOLATION_CLAIM, PAGE_INFO, PROCESSOR_DESCRIPTOR_POINTER,
-    PROCESSOR_DESCRIPTOR_SIZE, PROCESSOR_DESCRIPTORS, PROCESSOR_INFO, PageInfo, ProcessorInfo,
-    RESERVED_MEMORY_0, ROOT, SIGMA0, SIZE, SIZE_LOG2, THREAD_INFO, ThreadInfo, UTCB_INFO, UtcbInfo,
-    kernel_descriptor, server,
+    API_FLAGS, API_FLAGS_VALUE, API_VERSION, API_VERSION_VALUE, BOOT_INFO, CLOCK_INFO, CLOCK_SCALE,
+    ClockInfo, EXTENSIONS, INTERRUPT_MESSAGES_SHIFT, KERNEL_DESCRIPTOR_POINTER, KIP_AREA_INFO, MAGIC,
+    MAGIC_VALUE, MEMORY_INFO, MemoryDescriptor, MemoryInfo, NO_ISOLATION_CLAIM, PAGE_INFO,
+    PROCESSOR_DESCRIPTOR_POINTER, PROCESSOR_DESCRIPTOR_SIZE, PROCESSOR_DESCRIPTORS, PROCESSOR_INFO, PageInfo,
+    ProcessorInfo, RESERVED_MEMORY_0, ROOT, SIGMA0, SIZE, SIZE_LOG2, THREAD_INFO, ThreadInfo, UTCB_INFO,
+    UtcbInfo, kernel_descriptor, server,
 };
 use x2::{Rights, Time};
 
@@ -148,6 +148,7 @@ impl Page {
         self.0[EXTENSIONS / 8] = x2::extension::VERSION
             | if facts.isolates { 0 } else { NO_ISOLATION_CLAIM }
             | u64::from(facts.messages) << INTERRUPT_MESSAGES_SHIFT;
+        self.0[CLOCK_SCALE / 8] = facts.clock_scale.unwrap_or(0);
     }
 }
 
@@ -180,6 +181,8 @@ pub struct Facts<'a> {
     pub processors: &'a [Processor],
     /// Does the processor keep user programs from reading kernel memory (K14)?
     pub isolates: bool,
+    /// The word ClockScale, if programs may calculate the clock from the time-stamp counter.
+    pub clock_scale: Option<u64>,
 }
 
 /// The physical address of the kernel interface page, which every space has read-only.
@@ -292,6 +295,7 @@ mod tests {
             page_sizes: 0x20_1000,
             processors: &[Processor { external_khz: 1000, internal_khz: 2_000_000 }; 2],
             isolates: false,
+            clock_scale: Some(77),
         };
         page.complete(&facts);
         assert_eq!(page.0[THREAD_INFO / 8], 0x0380_1812);
@@ -299,6 +303,7 @@ mod tests {
         assert_eq!(page.0[PROCESSOR_INFO / 8], 5 << 60 | 1);
         assert_eq!(page.0[0x260 / 8..0x270 / 8], [1000, 2_000_000]);
         assert_eq!(page.0[EXTENSIONS / 8], 8 << 32 | 1 << 16 | 1);
+        assert_eq!(page.0[CLOCK_SCALE / 8], 77);
         assert_eq!(page.0[RESERVED_MEMORY_0 / 8..][..2], [0x80_0000, 0x84_0000]);
         page.clear_memory();
         let descriptor = MemoryDescriptor::physical(MemoryKind::Reserved, 0, 0x80_0000, 0x83_ffff);

@@ -142,6 +142,8 @@ fn complete_interface_page() {
         page_sizes,
         processors: &[processor; kip::MAX_PROCESSORS][..arch::cpu_count() as usize],
         isolates: features::has(Features::NO_MELTDOWN),
+        clock_scale: (features::has(Features::STEADY_TSC) || config::get().steady_tsc)
+            .then(arch::clock_scale),
     };
     let user = MemoryDescriptor {
         kind: Kind::Conventional,

@@ -234,8 +234,11 @@ mod tests {
                 let (first, last) = (one.min(other), one.max(other));
                 LIST.lock().set(first, last, TYPES[which]).unwrap();
                 model[first as usize..=last as usize].fill(TYPES[which]);
-                for unit in 0..64 {
-                    prop_assert_eq!(of(PhysAddr::new(unit), 0), Some(model[unit as usize]));
+                for (bits, unit) in (0..4).flat_map(|bits| (0..64).step_by(1 << bits).map(move |unit| (bits, unit))) {
+                    let block = &model[unit..unit + (1 << bits)];
+                    let is_uniform = block.iter().all(|memory_type| *memory_type == block[0]);
+                    let found = of(PhysAddr::new(unit as u64), bits);
+                    prop_assert_eq!(found, is_uniform.then_some(block[0]), "{} units at {}", 1 << bits, unit);
                 }
                 let mut runs = 0;
                 for unit in 0..64 {

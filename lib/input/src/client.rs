@@ -4,18 +4,17 @@ use crate::area::{Area, RING, SIZE, at};
 use crate::event::{self, Event};
 use core::sync::atomic::Ordering;
 use direct::Error;
-use driver::WORK;
+use driver::connection::Connection;
 use interfaces::input::Client;
 use l4::direct::Direct;
-use l4::extension;
 use l4::x2::ThreadId;
 use ring::Reader;
-use rt::root::{Status, names, share};
+use rt::root::Status;
 
 /// The client's end of the ring of events.
 #[derive(Debug)]
 pub struct Input {
-    driver: ThreadId,
+    connection: Connection,
     area: &'static Area,
     ring: Reader<'static, RING>,
 }
@@ -30,17 +29,16 @@ pub struct Input {
 /// `InUse`: another server has it. `InvalidArgument`, `QuotaExceeded`, `NoMemory`: root's status
 /// for the shared memory.
 pub fn open(name: &str, address: u64, thread: ThreadId, bits: u64) -> Result<Input, Status> {
-    let driver = names::lookup_wait(name)?;
-    let share = share::create(address, SIZE, driver)?;
-    let mut source = Client { transport: &mut Direct::default(), to: driver };
-    source.input_attach(share.word(), thread.raw(), bits).map_err(|error| match error {
-        Error::Status(refused) => refused.into(),
-        Error::Ipc(_) | Error::Malformed => Status::NotFound,
-    })?;
+    let (connection, ()) = Connection::open(name, address, SIZE, attach(thread, bits))?;
     #[allow(unsafe_code, reason = "the shared memory is root's, not a Rust object")]
     // SAFETY: root has mapped the memory there for these two servers, as long as this one lives.
     let area = unsafe { at(address) };
-    Ok(Input { driver, area, ring: Reader::new(&area.events) })
+    Ok(Input { connection, area, ring: Reader::new(&area.events) })
+}
+
+/// The request to attach a client.
+fn attach(thread: ThreadId, bits: u64) -> impl FnOnce(ThreadId, u64) -> Result<(), Error> {
+    move |to, share| Client { transport: &mut Direct::default(), to }.input_attach(share, thread.raw(), bits)
 }
 
 impl Input {
@@ -48,7 +46,7 @@ impl Input {
     pub fn read(&mut self) -> Option<Event> {
         let event = next(&mut self.ring);
         if event.is_some() && self.ring.take_waiting() {
-            self.notify();
+            self.connection.notify();
         }
         event
     }
@@ -57,18 +55,24 @@ impl Input {
     /// light that the keyboard does not have is ignored.
     pub fn set_lights(&self, lights: u32) {
         if self.area.lights.swap(lights, Ordering::Relaxed) != lights {
-            self.notify();
+            self.connection.notify();
         }
     }
 
-    /// Whether the driver has ended: then no more events come, and all keys count as released.
+    /// Whether the driver has ended: then no more events come until the next one is there, and all
+    /// keys count as released.
     pub fn has_ended(&self) -> bool {
-        extension::notify(self.driver, 0).is_err()
+        self.connection.has_ended()
     }
 
-    /// Notifies the driver. This fails only if the driver has ended; then nothing is left to do.
-    fn notify(&self) {
-        let _ = extension::notify(self.driver, WORK);
+    /// Connects the client with the driver that was started in place of one that has ended. The
+    /// arguments are those of [`open`]. Blocks until the driver has answered; overwrites the
+    /// message registers.
+    ///
+    /// # Errors
+    /// Those of [`Connection::open_again`].
+    pub fn open_again(&self, name: &str, thread: ThreadId, bits: u64) -> Result<(), Status> {
+        self.connection.open_again(name, attach(thread, bits))
     }
 }
 

@@ -76,6 +76,8 @@ pub mod id {
     pub const ROOT_POOL_CREATE: u64 = 4028;
     /// [`root_pool_find`](super::Server::root_pool_find).
     pub const ROOT_POOL_FIND: u64 = 4029;
+    /// [`root_share_renew`](super::Server::root_share_renew).
+    pub const ROOT_SHARE_RENEW: u64 = 4030;
 }
 /// Writes a request of [`Server::root_print`] into the registers.
 ///
@@ -1391,12 +1393,14 @@ pub fn encode_root_memory_dma<R: Registers>(
     address: u64,
     size: u64,
     bits: u64,
+    kept: u64,
 ) -> Result<MessageTag, Error> {
     #[allow(unused_mut, reason = "there may be no arguments")]
     let mut encoder_ = Encoder::new(registers_);
     encoder_.word(address);
     encoder_.word(size);
     encoder_.word(bits);
+    encoder_.word(kept);
     Ok(encoder_.finish(id::ROOT_MEMORY_DMA))
 }
 /// Reads the reply of [`Server::root_memory_dma`].
@@ -1772,6 +1776,62 @@ pub fn reply_root_pool_find<'a, R: Registers>(
     encoder_.word(size);
     #[allow(unused_mut, reason = "there may be no strings")]
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_POOL_FIND + REPLY));
+    reply_
+}
+/// Writes a request of [`Server::root_share_renew`] into the registers.
+///
+/// # Errors
+/// An array is longer than the interface allows.
+#[inline]
+#[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+pub fn encode_root_share_renew<R: Registers>(
+    registers_: &mut R,
+    share: u64,
+    partner: u64,
+) -> Result<MessageTag, Error> {
+    #[allow(unused_mut, reason = "there may be no arguments")]
+    let mut encoder_ = Encoder::new(registers_);
+    encoder_.word(share);
+    encoder_.word(partner);
+    Ok(encoder_.finish(id::ROOT_SHARE_RENEW))
+}
+/// Reads the reply of [`Server::root_share_renew`].
+///
+/// # Errors
+/// The server's status, or the message is not a reply to this request.
+#[inline]
+pub fn decode_root_share_renew<R: Registers>(
+    registers_: &R,
+    tag_: MessageTag,
+) -> Result<(), Error> {
+    #[allow(unused_mut, reason = "there may be no results")]
+    let mut decoder_ = direct::exact_reply(
+        registers_,
+        tag_,
+        id::ROOT_SHARE_RENEW,
+        1,
+        0,
+    )?;
+    let read = move || {
+        decoder_.finish()?;
+        Some(())
+    };
+    read().ok_or(Error::Malformed)
+}
+/// Writes the reply of [`Server::root_share_renew`].
+#[inline]
+pub fn reply_root_share_renew<'a, R: Registers>(
+    registers_: &mut R,
+    result_: Result<(), Status>,
+) -> Reply<'a> {
+    let () = match result_ {
+        Ok(result_) => result_,
+        Err(status_) => return Reply::refusal(registers_, id::ROOT_SHARE_RENEW, status_),
+    };
+    let mut encoder_ = Encoder::new(registers_);
+    encoder_.word(0);
+    #[allow(unused_mut, reason = "there may be no strings")]
+    let mut reply_ = Reply::new(encoder_.finish(id::ROOT_SHARE_RENEW + REPLY));
     reply_
 }
 /// The client's functions, one for each request. Each blocks until the server has answered.
@@ -2214,7 +2274,8 @@ impl<T: Transport> Client<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_server(self.transport, tag_)
     }
-    /// Zeroed memory for devices, in one physical piece below 2^bits, whose address is answered.
+    /// Memory for devices, in one physical piece below 2^bits, whose address is answered. It is
+    /// zeroed; kept: unless the server had it before it ended and was started again.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2225,8 +2286,9 @@ impl<T: Transport> Client<'_, T> {
         address: u64,
         size: u64,
         bits: u64,
+        kept: u64,
     ) -> Result<u64, Error> {
-        let tag_ = encode_root_memory_dma(self.transport, address, size, bits)?;
+        let tag_ = encode_root_memory_dma(self.transport, address, size, bits, kept)?;
         let strings_: &[&[u8]] = &[];
         let rooms_: &mut [&mut [u8]] = &mut [];
         let tag_ = self
@@ -2354,6 +2416,23 @@ impl<T: Transport> Client<'_, T> {
             .call(self.to, tag_, strings_, rooms_)
             .map_err(Error::Ipc)?;
         decode_root_pool_find(self.transport, tag_)
+    }
+    /// Shares memory that the server has created, and whose partner has ended, with the server of
+    /// the thread partner, as it is.
+    ///
+    /// # Errors
+    /// The server's status, or the IPC has failed.
+    #[inline]
+    #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+    pub fn root_share_renew(&mut self, share: u64, partner: u64) -> Result<(), Error> {
+        let tag_ = encode_root_share_renew(self.transport, share, partner)?;
+        let strings_: &[&[u8]] = &[];
+        let rooms_: &mut [&mut [u8]] = &mut [];
+        let tag_ = self
+            .transport
+            .call(self.to, tag_, strings_, rooms_)
+            .map_err(Error::Ipc)?;
+        decode_root_share_renew(self.transport, tag_)
     }
 }
 /// The client's functions as futures, which are ready when the server has answered.
@@ -2828,7 +2907,8 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_server(self.transport, tag_)
     }
-    /// Zeroed memory for devices, in one physical piece below 2^bits, whose address is answered.
+    /// Memory for devices, in one physical piece below 2^bits, whose address is answered. It is
+    /// zeroed; kept: unless the server had it before it ended and was started again.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2839,8 +2919,9 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         address: u64,
         size: u64,
         bits: u64,
+        kept: u64,
     ) -> Result<u64, Error> {
-        let tag_ = encode_root_memory_dma(self.transport, address, size, bits)?;
+        let tag_ = encode_root_memory_dma(self.transport, address, size, bits, kept)?;
         let strings_: &[&[u8]] = &[];
         let rooms_: &mut [&mut [u8]] = &mut [];
         let tag_ = self
@@ -2979,6 +3060,28 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
             .await
             .map_err(Error::Ipc)?;
         decode_root_pool_find(self.transport, tag_)
+    }
+    /// Shares memory that the server has created, and whose partner has ended, with the server of
+    /// the thread partner, as it is.
+    ///
+    /// # Errors
+    /// The server's status, or the IPC has failed.
+    #[inline]
+    #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+    pub async fn root_share_renew(
+        &mut self,
+        share: u64,
+        partner: u64,
+    ) -> Result<(), Error> {
+        let tag_ = encode_root_share_renew(self.transport, share, partner)?;
+        let strings_: &[&[u8]] = &[];
+        let rooms_: &mut [&mut [u8]] = &mut [];
+        let tag_ = self
+            .transport
+            .call(self.to, tag_, strings_, rooms_)
+            .await
+            .map_err(Error::Ipc)?;
+        decode_root_share_renew(self.transport, tag_)
     }
 }
 /// The functions that carry out the requests in the server.
@@ -3166,7 +3269,8 @@ pub trait Server {
         (u64, u64, u64, u64, u64, u64, u64, u64, u64, u64, Array<u8, 256>),
         Status,
     >;
-    /// Zeroed memory for devices, in one physical piece below 2^bits, whose address is answered.
+    /// Memory for devices, in one physical piece below 2^bits, whose address is answered. It is
+    /// zeroed; kept: unless the server had it before it ended and was started again.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_memory_dma(
         &mut self,
@@ -3174,6 +3278,7 @@ pub trait Server {
         address: u64,
         size: u64,
         bits: u64,
+        kept: u64,
     ) -> Result<u64, Status>;
     /// Registers of one of the server's PCI functions, to which one of its base address registers
     /// leads: their kind (0 memory, 1 ports), the first address or port, and how many there are.
@@ -3230,6 +3335,15 @@ pub trait Server {
         pool: u64,
         offset: u64,
     ) -> Result<(u64, u64), Status>;
+    /// Shares memory that the server has created, and whose partner has ended, with the server of
+    /// the thread partner, as it is.
+    #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+    fn root_share_renew(
+        &mut self,
+        caller_: ThreadId,
+        share: u64,
+        partner: u64,
+    ) -> Result<(), Status>;
 }
 /// Decodes a request, calls the server's function, and writes the reply. `strings_` are the
 /// strings that were received with the request. Data that the reply sends in string items
@@ -3389,6 +3503,9 @@ pub fn serve<'a, S: Server, R: Registers>(
         }
         id::ROOT_POOL_FIND => {
             serve_root_pool_find(server_, caller_, tag_, registers_, strings_, room_)
+        }
+        id::ROOT_SHARE_RENEW => {
+            serve_root_share_renew(server_, caller_, tag_, registers_, strings_, room_)
         }
         label => Some(Reply::refusal(registers_, label, Status::BAD_ID)),
     }
@@ -4093,19 +4210,20 @@ fn serve_root_memory_dma<'a, S: Server, R: Registers>(
 ) -> Option<Reply<'a>> {
     let read_ = |registers_: &R| {
         #[allow(unused_mut, reason = "there may be no arguments")]
-        let mut decoder_ = Decoder::exact(registers_, tag_, 3, 0)?;
+        let mut decoder_ = Decoder::exact(registers_, tag_, 4, 0)?;
         let address = decoder_.word()?;
         let size = decoder_.word()?;
         let bits = decoder_.word()?;
+        let kept = decoder_.word()?;
         decoder_.finish()?;
-        Some((address, size, bits))
+        Some((address, size, bits, kept))
     };
-    let Some((address, size, bits)) = read_(registers_) else {
+    let Some((address, size, bits, kept)) = read_(registers_) else {
         return Some(
             Reply::refusal(registers_, id::ROOT_MEMORY_DMA, Status::BAD_ARGUMENTS),
         )
     };
-    let result_ = server_.root_memory_dma(caller_, address, size, bits);
+    let result_ = server_.root_memory_dma(caller_, address, size, bits, kept);
     if matches!(result_, Err(Status::NO_REPLY)) {
         return None;
     }
@@ -4283,4 +4401,33 @@ fn serve_root_pool_find<'a, S: Server, R: Registers>(
         return None;
     }
     Some(reply_root_pool_find(registers_, result_))
+}
+#[inline]
+#[allow(unused_variables, reason = "not every routine needs everything")]
+fn serve_root_share_renew<'a, S: Server, R: Registers>(
+    server_: &mut S,
+    caller_: ThreadId,
+    tag_: MessageTag,
+    registers_: &mut R,
+    strings_: &[&[u8]],
+    room_: &'a mut [u8],
+) -> Option<Reply<'a>> {
+    let read_ = |registers_: &R| {
+        #[allow(unused_mut, reason = "there may be no arguments")]
+        let mut decoder_ = Decoder::exact(registers_, tag_, 2, 0)?;
+        let share = decoder_.word()?;
+        let partner = decoder_.word()?;
+        decoder_.finish()?;
+        Some((share, partner))
+    };
+    let Some((share, partner)) = read_(registers_) else {
+        return Some(
+            Reply::refusal(registers_, id::ROOT_SHARE_RENEW, Status::BAD_ARGUMENTS),
+        )
+    };
+    let result_ = server_.root_share_renew(caller_, share, partner);
+    if matches!(result_, Err(Status::NO_REPLY)) {
+        return None;
+    }
+    Some(reply_root_share_renew(registers_, result_))
 }

@@ -61,7 +61,20 @@ impl Direct {
     /// The IPC has failed.
     #[inline(always)]
     pub fn wait(&mut self, rooms: &mut [&mut [u8]]) -> ipc::Result<(ThreadId, MessageTag)> {
-        let timeouts = Timeouts::NEVER;
+        self.wait_for(rooms, Time::NEVER)
+    }
+
+    /// Receives a request as [`wait`](Self::wait) does, but for so long at most.
+    ///
+    /// # Errors
+    /// `Timeout`: there was none. Otherwise the IPC has failed.
+    #[inline(always)]
+    pub fn wait_for(
+        &mut self,
+        rooms: &mut [&mut [u8]],
+        receive: Time,
+    ) -> ipc::Result<(ThreadId, MessageTag)> {
+        let timeouts = Timeouts::new(Time::NEVER, receive);
         self.accepting(rooms, |this| this.ipc(ThreadId::NIL, ThreadId::ANY, timeouts, MessageTag::EMPTY))
     }
 
@@ -77,8 +90,25 @@ impl Direct {
         reply: &Reply<'_>,
         rooms: &mut [&mut [u8]],
     ) -> ipc::Result<(ThreadId, MessageTag)> {
+        self.reply_wait_for(to, reply, rooms, Time::NEVER)
+    }
+
+    /// Sends the message in the registers as [`reply_wait`](Self::reply_wait) does, and receives
+    /// the next request for so long at most.
+    ///
+    /// # Errors
+    /// `Timeout` in the receive phase: there was none. Otherwise the IPC has failed. If the send
+    /// phase has failed, nothing was received.
+    #[inline(always)]
+    pub fn reply_wait_for(
+        &mut self,
+        to: ThreadId,
+        reply: &Reply<'_>,
+        rooms: &mut [&mut [u8]],
+        receive: Time,
+    ) -> ipc::Result<(ThreadId, MessageTag)> {
         let tag = self.with_strings(reply.tag, reply.strings());
-        let timeouts = Timeouts::new(Time::ZERO, Time::NEVER);
+        let timeouts = Timeouts::new(Time::ZERO, receive);
         self.accepting(rooms, |this| this.ipc(to, ThreadId::ANY, timeouts, tag))
     }
 

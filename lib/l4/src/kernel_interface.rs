@@ -103,6 +103,13 @@ impl Kip {
         ClockInfo::from_raw(self.word(kip::CLOCK_INFO))
     }
 
+    /// The microseconds of the clock per tick of the time-stamp counter, times
+    /// 2^[`CLOCK_SHIFT`](kip::CLOCK_SHIFT); `None` if the counter's rate is not known to be
+    /// constant.
+    pub fn clock_scale(self) -> Option<core::num::NonZeroU64> {
+        core::num::NonZeroU64::new(self.word(kip::CLOCK_SCALE))
+    }
+
     /// The word ProcessorInfo: how many processors there are.
     pub fn processor_info(self) -> ProcessorInfo {
         ProcessorInfo::from_raw(self.word(kip::PROCESSOR_INFO))

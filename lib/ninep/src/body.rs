@@ -110,6 +110,18 @@ fn read_time(from: &mut Reader<'_>) -> Option<Time> {
     Some(Time { seconds: from.long()?, nanoseconds: from.long()? })
 }
 
+/// What the first bytes of a range of a file are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "`length` is how many bytes are so, `place` where they are on the disk")]
+pub enum Mapped {
+    /// No space is allocated: they are zeros.
+    Hole { length: u64 },
+    /// Space is allocated, but nothing was written: they are zeros.
+    Unwritten { length: u64 },
+    /// They are at this offset of the disk, one after the other.
+    Data { length: u64, place: u64 },
+}
+
 /// Why there is no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -193,6 +205,28 @@ impl<'a> Body<'a> {
                 modified: read_time(from)?,
                 changed: read_time(from)?,
             })
+        })
+    }
+
+    /// Whether a file system was mounted: its root, or an error number and what is wrong, in words.
+    pub fn mounted(self) -> Result<Result<Qid, (u32, &'a [u8])>, Failure> {
+        self.read(|from| {
+            let (number, qid, text) = (from.word()?, read_qid(from)?, from.string()?);
+            Some(if number == 0 { Ok(qid) } else { Err((number, text)) })
+        })
+    }
+
+    /// Where a range of a file is.
+    pub fn mapped(self) -> Result<Mapped, Failure> {
+        self.read(|from| {
+            let (length, place, kind) = (from.long()?, from.long()?, from.word()?);
+            let place = match kind {
+                0 => Some(Mapped::Hole { length }),
+                1 => Some(Mapped::Unwritten { length }),
+                2 => Some(Mapped::Data { length, place }),
+                _ => None,
+            };
+            place.filter(|_| length > 0)
         })
     }
 

@@ -81,14 +81,50 @@ pub enum Call<'a> {
     /// if `name` is empty. Its value is read as data.
     XattrWalk { fid: Fid, new: Fid, name: &'a [u8] },
     /// `fid` becomes the extended attribute `name` of its file. Its value is then written as data,
-    /// and set when the fid is forgotten; it is removed if `size` is 0.
+    /// and set when the fid is forgotten. Servers of 9P2000.L remove it if `size` is 0, those of
+    /// disks if `flags` is [`XATTR_REMOVE`](crate::XATTR_REMOVE).
     XattrCreate { fid: Fid, name: &'a [u8], size: u64, flags: u32 },
     /// Forgets the fid.
     Clunk { fid: Fid },
+    /// Mounts the file system of the disk; `fid` becomes its root directory. `time` is the present
+    /// time in nanoseconds since 1970-01-01 00:00:00 UTC.
+    Mount { fid: Fid, read_only: bool, time: u64 },
+    /// Brings all to the disk and unmounts the file system. All fids are forgotten.
+    Unmount,
+    /// `new` becomes the file `name` of the directory of `fid`.
+    Find { fid: Fid, new: Fid, name: &'a [u8] },
+    /// Makes the file `name` in the directory of `fid`, which `new` becomes. `mode` has its type.
+    /// `target` is the text of a symbolic link, `device` what a device node represents.
+    Make {
+        fid: Fid,
+        new: Fid,
+        name: &'a [u8],
+        mode: u32,
+        owner: (u32, u32),
+        device: (u32, u32),
+        target: &'a [u8],
+    },
+    /// Exchanges the files of two names.
+    Exchange { from: Fid, old: &'a [u8], to: Fid, new: &'a [u8] },
+    /// Changes the space of a range of a file.
+    Allocate { fid: Fid, offset: u64, length: u64, change: SpaceChange },
+    /// Where the range of a file from `offset` on is: what is the same for the first bytes of it.
+    Map { fid: Fid, offset: u64, length: u64 },
+}
+
+/// What is done with the space of a range of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpaceChange {
+    /// It is allocated, and the file grows to hold it.
+    Grow,
+    /// It is allocated, and the size stays.
+    Keep,
+    /// It is freed: the range reads as zeros.
+    Punch,
 }
 
 /// The bit of a request to remove a name that says that it is a directory's.
-const REMOVE_DIRECTORY: u32 = 0x200;
+pub(crate) const REMOVE_DIRECTORY: u32 = 0x200;
 /// The attributes that [`Call::GetAttributes`] asks for: all that Linux's stat(2) has, and no
 /// others, which servers do not have.
 const BASIC: u64 = 0x7ff;
@@ -119,6 +155,13 @@ impl Call<'_> {
             Call::XattrWalk { .. } => kind::XATTRWALK,
             Call::XattrCreate { .. } => kind::XATTRCREATE,
             Call::Clunk { .. } => kind::CLUNK,
+            Call::Mount { .. } => kind::MOUNT,
+            Call::Unmount => kind::UNMOUNT,
+            Call::Find { .. } => kind::FIND,
+            Call::Make { .. } => kind::MAKE,
+            Call::Exchange { .. } => kind::EXCHANGE,
+            Call::Allocate { .. } => kind::ALLOCATE,
+            Call::Map { .. } => kind::MAP,
         }
     }
 
@@ -176,7 +219,8 @@ impl Call<'_> {
                 to.word(fid);
                 to.string(name);
             }
-            Call::RenameAt { from, old, to: directory, new } => {
+            Call::RenameAt { from, old, to: directory, new }
+            | Call::Exchange { from, old, to: directory, new } => {
                 to.word(from);
                 to.string(old);
                 to.word(directory);
@@ -208,7 +252,7 @@ impl Call<'_> {
                 to.word(fid);
                 to.word(data_only.into());
             }
-            Call::XattrWalk { fid, new, name } => {
+            Call::XattrWalk { fid, new, name } | Call::Find { fid, new, name } => {
                 to.word(fid);
                 to.word(new);
                 to.string(name);
@@ -218,6 +262,30 @@ impl Call<'_> {
                 to.string(name);
                 to.long(size);
                 to.word(flags);
+            }
+            Call::Mount { fid, read_only, time } => {
+                to.word(fid);
+                to.word(read_only.into());
+                to.long(time);
+            }
+            Call::Unmount => {}
+            Call::Make { fid, new, name, mode, owner: (user, group), device: (major, minor), target } => {
+                to.word(fid);
+                to.word(new);
+                to.string(name);
+                [mode, user, group, major, minor].into_iter().for_each(|word| to.word(word));
+                to.string(target);
+            }
+            Call::Allocate { fid, offset, length, change } => {
+                to.word(fid);
+                to.long(offset);
+                to.long(length);
+                to.word(change as u32);
+            }
+            Call::Map { fid, offset, length } => {
+                to.word(fid);
+                to.long(offset);
+                to.long(length);
             }
         }
         to.finish()

@@ -8,20 +8,27 @@
 //! bytes.
 //!
 //! The server is not trusted. Whatever it sends, nothing here panics, and nothing is allocated.
+//!
+//! A server reads requests with [`Call::decode`] and replies with [`Answer`]. Requests from
+//! [`kind::MOUNT`] on are no part of 9P2000.L: they are for servers of file systems on disks, whose
+//! only client is the one that has mounted the file system.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+mod answer;
 mod body;
 mod call;
+mod decode;
 mod wire;
 
 #[cfg(test)]
 mod tests;
 
-pub use body::{Attributes, Body, Entries, Entry, Failure, FileSystemStatus, Qid, Time, reply};
-pub use call::{AttributeChange, Call, Fid, NO_FID, SetTime};
+pub use answer::{Answer, EntryList};
+pub use body::{Attributes, Body, Entries, Entry, Failure, FileSystemStatus, Mapped, Qid, Time, reply};
+pub use call::{AttributeChange, Call, Fid, NO_FID, SetTime, SpaceChange};
 pub use wire::{Reader, Writer};
 
 /// The version of the protocol, as client and server agree on it.
@@ -36,6 +43,9 @@ pub const NO_TAG: u16 = 0xffff;
 pub const DATA_OVERHEAD: usize = 24;
 /// The most names that one request walks.
 pub const WALK_MAXIMUM: usize = 16;
+
+/// What [`Call::XattrCreate`] says to a server of a disk to remove an attribute.
+pub const XATTR_REMOVE: u32 = 4;
 
 /// Kinds of messages. The reply to a request has the next number.
 pub mod kind {
@@ -85,4 +95,18 @@ pub mod kind {
     pub const WRITE: u8 = 118;
     /// Forget a fid.
     pub const CLUNK: u8 = 120;
+    /// Mount the file system of a disk.
+    pub const MOUNT: u8 = 200;
+    /// Unmount it.
+    pub const UNMOUNT: u8 = 202;
+    /// Find a name in a directory, with the attributes of its file.
+    pub const FIND: u8 = 204;
+    /// Make a file of any type, with its owner.
+    pub const MAKE: u8 = 206;
+    /// Exchange two names.
+    pub const EXCHANGE: u8 = 208;
+    /// Allocate or free the space of a range of a file.
+    pub const ALLOCATE: u8 = 210;
+    /// Where a range of a file is on the disk.
+    pub const MAP: u8 = 212;
 }

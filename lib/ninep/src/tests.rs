@@ -113,3 +113,90 @@ fn a_server_that_lies_does_no_harm() {
         }
     }
 }
+
+/// A server reads what this library's client has written, and refuses what is cut off or longer.
+#[test]
+fn requests_are_read_as_they_were_written() {
+    let change = AttributeChange {
+        mode: Some(0o600),
+        user: Some(7),
+        group: None,
+        size: Some(1 << 40),
+        accessed: Some(SetTime::Now),
+        modified: Some(SetTime::To(3, 4)),
+    };
+    let (owner, device, change_space) = ((1, 2), (8, 17), SpaceChange::Punch);
+    let calls = [
+        Call::Version { size: 8192 },
+        Call::Attach { fid: 1, user: 2, name: b"dir" },
+        Call::Walk { fid: 1, new: 2, names: &[b"usr", b"", b"x"] },
+        Call::Open { fid: 1, flags: 2 },
+        Call::Create { fid: 1, name: b"a", flags: 2, mode: 3, group: 4 },
+        Call::Symlink { directory: 1, name: b"a", target: b"b", group: 3 },
+        Call::Mknod { directory: 1, name: b"a", mode: 3, device, group: 4 },
+        Call::Mkdir { directory: 1, name: b"a", mode: 3, group: 4 },
+        Call::Link { directory: 1, fid: 2, name: b"a" },
+        Call::RenameAt { from: 1, old: b"a", to: 2, new: b"bb" },
+        Call::UnlinkAt { fid: 1, name: b"a", directory: true },
+        Call::ReadLink { fid: 1 },
+        Call::GetAttributes { fid: 1 },
+        Call::SetAttributes { fid: 1, change },
+        Call::ReadDirectory { fid: 1, offset: 1 << 33, count: 3 },
+        Call::Read { fid: 1, offset: 1 << 33, count: 3 },
+        Call::Write { fid: 1, offset: 1 << 33, data: b"abc" },
+        Call::Synchronize { fid: 1, data_only: true },
+        Call::Statfs { fid: 1 },
+        Call::XattrWalk { fid: 1, new: 2, name: b"user.a" },
+        Call::XattrCreate { fid: 1, name: b"user.a", size: 3, flags: 4 },
+        Call::Clunk { fid: 1 },
+        Call::Mount { fid: 1, read_only: true, time: 1 << 60 },
+        Call::Unmount,
+        Call::Find { fid: 1, new: 2, name: b"a" },
+        Call::Make { fid: 1, new: 2, name: b"a", mode: 3, owner, device, target: b"t" },
+        Call::Exchange { from: 1, old: b"a", to: 2, new: b"bb" },
+        Call::Allocate { fid: 1, offset: 2, length: 3, change: change_space },
+        Call::Map { fid: 1, offset: 2, length: 3 },
+    ];
+    for call in calls {
+        let message = call.encode();
+        let mut names: [&[u8]; WALK_MAXIMUM] = Default::default();
+        let (_, read) = Call::decode(&message, &mut names).unwrap();
+        assert_eq!(format!("{read:?}"), format!("{call:?}"));
+        for end in 0..message.len() {
+            assert!(Call::decode(&message[..end], &mut [&[]; WALK_MAXIMUM]).is_err(), "{call:?}");
+        }
+        let mut longer = message.clone();
+        longer.push(0);
+        let size = longer.len() as u32;
+        longer[..4].copy_from_slice(&size.to_le_bytes());
+        assert!(Call::decode(&longer, &mut [&[]; WALK_MAXIMUM]).is_err(), "{call:?}");
+    }
+}
+
+#[test]
+fn replies_are_read_as_a_server_has_written_them() {
+    let file = Qid { kind: 0x80, version: 1, path: 2 };
+    let body = |answer: Answer<'_>| answer.encode(kind::STATFS, 5);
+    let status =
+        FileSystemStatus { block_size: 4096, blocks: [3, 2, 1], files: [5, 4], ..Default::default() };
+    assert_eq!(reply(kind::STATFS, &body(Answer::Status(status))).unwrap().status(), Ok(status));
+    let time = Time { seconds: 8, nanoseconds: 9 };
+    let attributes = Attributes { qid: file, mode: 0o100644, size: 77, modified: time, ..Default::default() };
+    let message = body(Answer::Attributes(attributes));
+    assert_eq!(reply(kind::STATFS, &message).unwrap().attributes(), Ok(attributes));
+    let message = body(Answer::Walked(&[file, file]));
+    assert_eq!(reply(kind::STATFS, &message).unwrap().walked(2), Ok(Some(file)));
+    assert_eq!(reply(kind::STATFS, &body(Answer::Error(28))), Err(Failure::Server(28)));
+    let message = body(Answer::NotMounted(22, b"bigalloc"));
+    assert_eq!(reply(kind::STATFS, &message).unwrap().mounted(), Ok(Err((22, &b"bigalloc"[..]))));
+    for mapped in [Mapped::Hole { length: 1 }, Mapped::Data { length: 2, place: 3 }] {
+        let message = body(Answer::Mapped(mapped));
+        assert_eq!(reply(kind::STATFS, &message).unwrap().mapped(), Ok(mapped));
+    }
+    let mut list = EntryList::new(60);
+    let entry = Entry { qid: file, next: 9, file_type: 4, name: b"abc" };
+    assert!(list.push(&entry) && !list.push(&Entry { name: &[b'x'; 40], ..entry }));
+    let message = Answer::Data(list.bytes()).encode(kind::READDIR, 0);
+    let entries = reply(kind::READDIR, &message).unwrap().entries().unwrap();
+    assert_eq!(entries.collect::<Vec<_>>(), [entry]);
+}

@@ -16,6 +16,11 @@ impl Writer {
         writer
     }
 
+    /// The parts that were written to a writer that has not begun a message.
+    pub(crate) fn parts(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// The complete message.
     pub fn finish(mut self) -> Vec<u8> {
         // A message of 4 GiB does not exist: transports have far smaller limits.

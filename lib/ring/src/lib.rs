@@ -47,9 +47,15 @@ pub struct Writer<'a, const SIZE: usize> {
 }
 
 impl<'a, const SIZE: usize> Writer<'a, SIZE> {
-    /// The writer's side of a ring that is empty.
+    /// The writer's side of a ring. It goes on where an earlier writer has ended; a ring that is
+    /// all zero has had none.
     pub fn new(ring: &'a Ring<SIZE>) -> Self {
-        Writer { ring, written: 0 }
+        Writer { ring, written: ring.written.load(Ordering::SeqCst) }
+    }
+
+    /// How many bytes have been written, modulo 2^32.
+    pub fn written(&self) -> u32 {
+        self.written
     }
 
     /// The number of bytes that can be written now.
@@ -89,9 +95,10 @@ pub struct Reader<'a, const SIZE: usize> {
 }
 
 impl<'a, const SIZE: usize> Reader<'a, SIZE> {
-    /// The reader's side of a ring from which nothing has been read.
+    /// The reader's side of a ring. It goes on where an earlier reader has ended; from a ring that
+    /// is all zero nothing has been read.
     pub fn new(ring: &'a Ring<SIZE>) -> Self {
-        Reader { ring, read: 0 }
+        Reader { ring, read: ring.read.load(Ordering::SeqCst) }
     }
 
     /// The number of bytes that can be read now.
@@ -101,14 +108,27 @@ impl<'a, const SIZE: usize> Reader<'a, SIZE> {
     }
 
     /// Reads up to `most` bytes, and passes each to `take`. Returns how many were read.
-    pub fn read_each(&mut self, most: usize, mut take: impl FnMut(u8)) -> usize {
+    pub fn read_each(&mut self, most: usize, take: impl FnMut(u8)) -> usize {
+        let count = self.read_ahead(most, take);
+        self.publish();
+        count
+    }
+
+    /// Reads as [`read_each`](Self::read_each) does, but the bytes stay in the ring until the
+    /// reader says that it has read them ([`publish`](Self::publish)). A reader that ends before is
+    /// followed by one that reads them again.
+    pub fn read_ahead(&mut self, most: usize, mut take: impl FnMut(u8)) -> usize {
         let count = most.min(self.available());
         for _ in 0..count {
             take(self.ring.byte(self.read).load(Ordering::Relaxed));
             self.read = self.read.wrapping_add(1);
         }
-        self.ring.read.store(self.read, Ordering::SeqCst);
         count
+    }
+
+    /// Makes the room of all bytes that were read free for the writer.
+    pub fn publish(&self) {
+        self.ring.read.store(self.read, Ordering::SeqCst);
     }
 
     /// Reads as many bytes as there are and `buffer` can hold. Returns how many.
@@ -119,6 +139,26 @@ impl<'a, const SIZE: usize> Reader<'a, SIZE> {
                 *place = byte;
             }
         })
+    }
+
+    /// Copies as many bytes as there are and `buffer` can hold, which stay in the ring. Returns how
+    /// many.
+    pub fn peek(&self, buffer: &mut [u8]) -> usize {
+        let count = buffer.len().min(self.available());
+        for (at, place) in (0u32..).zip(&mut buffer[..count]) {
+            *place = self.ring.byte(self.read.wrapping_add(at)).load(Ordering::Relaxed);
+        }
+        count
+    }
+
+    /// Takes up to `count` bytes out of the ring without looking at them.
+    pub fn skip(&mut self, count: usize) {
+        self.read_each(count, |_| {});
+    }
+
+    /// How many bytes have been read, modulo 2^32.
+    pub fn position(&self) -> u32 {
+        self.read
     }
 
     /// Returns whether the writer was waiting to be notified, and clears that mark.
@@ -150,6 +190,23 @@ mod tests {
         assert!(!reader.take_waiting());
         writer.wait_for_reader();
         assert!(reader.take_waiting() && !reader.take_waiting());
+    }
+
+    #[test]
+    fn what_was_read_and_not_published_is_read_again_by_the_next_reader() {
+        let ring = Ring::<8>::default();
+        let (mut writer, mut reader) = (Writer::new(&ring), Reader::new(&ring));
+        writer.write(b"abcdef");
+        let mut seen = Vec::new();
+        assert_eq!(reader.read_ahead(4, |byte| seen.push(byte)), 4);
+        assert_eq!((reader.position(), reader.available(), writer.room()), (4, 2, 2));
+        let mut next = Reader::new(&ring);
+        assert_eq!((next.position(), next.available()), (0, 6));
+        next.skip(4);
+        assert_eq!((next.position(), writer.room()), (4, 6));
+        reader.read_ahead(1, |byte| seen.push(byte));
+        reader.publish();
+        assert_eq!((seen.as_slice(), writer.room()), (&b"abcde"[..], 7));
     }
 
     #[test]
@@ -193,25 +250,32 @@ mod tests {
 
     proptest! {
         #[test]
-        fn behaves_as_a_queue(steps in proptest::collection::vec((any::<bool>(), 0usize..12), 1..300), from in any::<u32>()) {
+        fn behaves_as_a_queue(steps in proptest::collection::vec((0u8..4, 0usize..12), 1..300), from in any::<u32>()) {
             let ring = Ring::<8>::default();
-            let (mut writer, mut reader) = (Writer::new(&ring), Reader::new(&ring));
             // The counts are as after this number of bytes.
-            (writer.written, reader.read) = (from, from);
             ring.written.store(from, Ordering::SeqCst);
             ring.read.store(from, Ordering::SeqCst);
+            let (mut writer, mut reader) = (Writer::new(&ring), Reader::new(&ring));
             let mut model = VecDeque::new();
             let mut next = 0u8;
-            for (write, count) in steps {
-                if write {
+            for (step, count) in steps {
+                // Either end may be that of a program which is started in place of another.
+                match step {
+                    2 => writer = Writer::new(&ring),
+                    3 => reader = Reader::new(&ring),
+                    _ => {}
+                }
+                if step % 2 == 0 {
                     let bytes: Vec<u8> = (0..count).map(|index| next.wrapping_add(index as u8)).collect();
                     let written = writer.write(&bytes);
                     prop_assert_eq!(written, count.min(8 - model.len()));
                     model.extend(&bytes[..written]);
                     next = next.wrapping_add(written as u8);
                 } else {
-                    let mut buffer = vec![0; count];
+                    let (mut seen, mut buffer) = (vec![0; count], vec![0; count]);
+                    let there = reader.peek(&mut seen);
                     let read = reader.read(&mut buffer);
+                    prop_assert_eq!((there, seen), (read, buffer.clone()));
                     prop_assert_eq!(read, count.min(model.len()));
                     prop_assert!(buffer[..read].iter().all(|&byte| model.pop_front() == Some(byte)));
                 }

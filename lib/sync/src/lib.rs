@@ -10,6 +10,7 @@
 //! | [`event`] | [`Event`]: a flag that wakes all waiting tasks when it is set |
 //! | [`oneshot`] | one value from one sender to one receiver |
 //! | [`channel`] | a bounded queue of values between any number of senders and receivers |
+//! | [`attempt`] | [`poll_once`]: a future is polled once, without a task |
 //! | [`turn`] | [`give_turn`]: long work lets others run in between |
 //!
 //! These properties hold for all primitives:
@@ -28,6 +29,7 @@
 
 extern crate alloc;
 
+pub mod attempt;
 pub mod channel;
 pub mod event;
 pub mod mutex;
@@ -39,6 +41,7 @@ mod testing;
 pub mod turn;
 pub mod wait;
 
+pub use attempt::{is_attempt, poll_once};
 pub use event::Event;
 pub use mutex::{Mutex, MutexGuard};
 pub use rwlock::{ReadGuard, RwLock, WriteGuard};

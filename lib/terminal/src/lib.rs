@@ -13,6 +13,7 @@ extern crate alloc;
 
 mod cell;
 mod control;
+mod description;
 mod font;
 mod grid;
 mod palette;

@@ -119,6 +119,11 @@ impl Screen {
         }
     }
 
+    /// The columns at which there are tab stops.
+    pub(crate) fn tabs(&self) -> impl Iterator<Item = usize> {
+        (0..self.tabs.len()).filter(|&column| self.tabs[column])
+    }
+
     pub(crate) fn set_tab(&mut self, column: usize, is_stop: bool) {
         self.tabs[column] = is_stop;
     }

@@ -1,6 +1,7 @@
 //! A terminal: the reader of bytes, and the screen that they change.
 
 use crate::cell::Cell;
+use crate::description::Tail;
 use crate::palette::Palette;
 use crate::screen::{Modes, Screen};
 use alloc::vec::Vec;
@@ -15,6 +16,7 @@ pub struct Terminal {
     is_partial: bool,
     /// How many lines of the history are seen.
     back: usize,
+    tail: Tail,
 }
 
 /// Where the bytes are in a sequence that changes the palette. Unlike other strings for the
@@ -46,12 +48,23 @@ impl Terminal {
             colours: ColourSequence::default(),
             is_partial: false,
             back: 0,
+            tail: Tail::default(),
         }
+    }
+
+    /// The bytes that make a blank terminal of this size like this one, except for the history: it
+    /// then shows the same, and obeys what comes in the same way.
+    pub fn describe(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.screen.describe(&mut bytes);
+        bytes.extend_from_slice(self.tail.bytes());
+        bytes
     }
 
     /// Reads what a program writes. The screen is seen again if the history was.
     pub fn write(&mut self, mut bytes: &[u8]) {
         self.see(0);
+        self.tail.take(bytes);
         while !bytes.is_empty() {
             let length = match self.colours {
                 // The reader loses text that follows the rest of a character in the same piece.

@@ -8,6 +8,7 @@
 //! | [`function`] | a PCI function that root gives to a driver |
 //! | [`setup`] | reset, features, queues, start |
 //! | [`memory`] | memory of a queue, which driver and device share |
+//! | [`left`] | what an earlier driver has left in this memory |
 //! | [`queue`] | requests of several pieces of memory, and their completion |
 //!
 //! The device is not trusted. Whatever it writes is checked, and what the driver itself has written
@@ -21,6 +22,7 @@ extern crate alloc;
 
 pub mod capability;
 pub mod function;
+pub mod left;
 pub mod mapped;
 pub mod memory;
 pub mod queue;
@@ -58,6 +60,12 @@ pub enum Error {
     Broken,
     /// Root has refused a request for the device's resources, with this status.
     Root(Status),
+}
+
+impl core::fmt::Display for Error {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        core::fmt::Debug::fmt(self, formatter)
+    }
 }
 
 impl From<Status> for Error {

@@ -109,6 +109,16 @@ impl<'a> Queue<'a> {
         self.given.wrapping_sub(self.taken)
     }
 
+    /// How many requests were ever given to the device, modulo 2^16.
+    pub fn given(&self) -> u16 {
+        self.given
+    }
+
+    /// How many completed requests the driver has ever taken, modulo 2^16.
+    pub fn taken(&self) -> u16 {
+        self.taken
+    }
+
     /// Gives a request to the device. The device reads the `readable` pieces, and writes the
     /// `writable` ones. Their memory belongs to the device until the request is completed.
     /// Afterwards the driver must ask [`must_notify`](Queue::must_notify). Never blocks.

@@ -83,6 +83,10 @@ pub const NOTIFY: usize = 0x210;
 /// Byte offset: extension word (K1): bits 0..=15 version, bit 16 no isolation claim, bits 32..=47
 /// how many of the interrupts below SystemBase, the last, are message-signalled.
 pub const EXTENSIONS: usize = 0x218;
+/// Byte offset: the clock's microseconds per tick of the time-stamp counter, times
+/// 2^[`CLOCK_SHIFT`]. The clock is the counter times this word, shifted down. 0: programs cannot
+/// rely on the counter.
+pub const CLOCK_SCALE: usize = 0x220;
 /// Byte offset: where the processor descriptors of this kernel begin.
 pub const PROCESSOR_DESCRIPTORS: usize = 0x240;
 
@@ -93,6 +97,9 @@ pub const NO_ISOLATION_CLAIM: u64 = 1 << 16;
 /// Where in the [`EXTENSIONS`] word the number of message-signalled interrupts begins; it has 16
 /// bits.
 pub const INTERRUPT_MESSAGES_SHIFT: u32 = 32;
+
+/// See [`CLOCK_SCALE`].
+pub const CLOCK_SHIFT: u32 = 44;
 
 /// Byte offsets within the four words that describe an initial server.
 pub mod server {

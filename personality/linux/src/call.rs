@@ -1,5 +1,6 @@
 //! One system call: its arguments, how it ends, and its access to the program's memory.
 
+use crate::decoded::{Answer, Left};
 use crate::kept::Kept;
 use crate::layout;
 use crate::linux::Linux;
@@ -13,7 +14,8 @@ use mach::machine::ThreadState;
 use unix::account::Account;
 use unix::memory::UserRanges;
 use unix::process::{ExitStatus, Pid, Table};
-use unix::signal::RestartKind;
+use unix::signal::{RestartKind, Signal, SignalInformation};
+use unix::sync::poll_once;
 use unix::thread::{Shortage, System, Task, Thread};
 use unix::vfs::{At, PATH_MAXIMUM};
 use unix::{Error, Privilege, Result, UserBuffer};
@@ -140,14 +142,18 @@ impl<M: Machine> Call<'_, M> {
         buffer: &mut B,
         transfer: impl AsyncFnOnce(&mut B) -> Result<usize>,
     ) -> Done {
+        // What an attempt without the thread's task has moved.
+        let before = buffer.transferred();
         let done = {
             let moving = core::pin::pin!(transfer(buffer));
             self.system().processes().interruptible(self.tid(), moving).await
         };
         match done {
-            Some(result) => {
-                let result = result.inspect_err(|error| self.signal_for(*error));
-                Ok(result? as u64)
+            Some(Ok(count)) => Ok((before + count) as u64),
+            Some(Err(_)) if before > 0 => Ok(before as u64),
+            Some(Err(error)) => {
+                self.signal_for(error);
+                Err(error.into())
             }
             None if buffer.transferred() > 0 => Ok(buffer.transferred() as u64),
             None => Err(Stop::Outcome(Outcome::Interrupted(RestartKind::RestartSys))),
@@ -156,14 +162,45 @@ impl<M: Machine> Call<'_, M> {
 
     /// Sends the signal that an error of a write causes (SIGPIPE, SIGXFSZ), if there is one.
     pub(crate) fn signal_for(&self, error: Error) {
-        use unix::signal::{Signal, SignalInformation};
-        let signal = match error {
-            Error::EPIPE => Signal::PIPE,
-            Error::EFBIG => Signal::XFSZ,
-            _ => return,
-        };
+        let Some(signal) = Self::signal_of(error) else { return };
         let tid = self.tid();
         self.table(|table| table.generate_for_thread(tid, SignalInformation::system(signal)));
+    }
+
+    /// The signal that an error of a write causes.
+    pub(crate) fn signal_of(error: Error) -> Option<Signal> {
+        match error {
+            Error::EPIPE => Some(Signal::PIPE),
+            Error::EFBIG => Some(Signal::XFSZ),
+            _ => None,
+        }
+    }
+
+    /// Ends an attempt whose call is done with `value`, once these bytes are in the program's
+    /// memory; a part with the address 0 is left out. If something has to be waited for (`None`),
+    /// the thread's task copies them.
+    pub(crate) fn answer(&self, parts: &[(u64, &[u8])], value: u64) -> Option<Done> {
+        for (index, (address, bytes)) in parts.iter().enumerate() {
+            match poll_once(self.write_optional(*address, bytes)) {
+                Some(Ok(())) => {}
+                Some(Err(error)) => return Some(Err(error.into())),
+                None => {
+                    let parts = parts[index..].iter().map(|(address, bytes)| (*address, bytes.to_vec()));
+                    let answer = Answer { parts: parts.collect(), value };
+                    self.kept.decoded.leave(Some(Left::Answer(answer)));
+                    return None;
+                }
+            }
+        }
+        Some(Ok(value))
+    }
+
+    /// Copies the results of a call that an attempt has done.
+    pub(crate) async fn finish(&self, answer: Answer) -> Done {
+        for (address, bytes) in &answer.parts {
+            self.write_optional(*address, bytes).await?;
+        }
+        Ok(answer.value)
     }
 
     /// A buffer that is one range of the program's memory. `EFAULT` if the range leaves the address

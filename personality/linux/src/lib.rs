@@ -79,8 +79,7 @@ impl<M: Machine> FrontEnd<M> for Linux<M> {
         Kept::default()
     }
 
-    /// The calls that only return a value, or move a few bytes to or from a pipe or memory device,
-    /// are done here if they do not block.
+    /// Every call is tried here unless its row in the table of calls says why not.
     #[inline]
     fn try_call(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, request: &SystemCall) -> Option<u64> {
         let call = Call { linux: self, thread, arguments: request.arguments, kept };
@@ -125,7 +124,13 @@ impl<M: Machine> Linux<M> {
         let tid = thread.tid();
         // The future is pinned here, so that futures that wait for it contain a pointer and no
         // second copy.
-        let performing = core::pin::pin!(calls::dispatch(&call, request.number));
+        let performing = async {
+            match call.kept.decoded.take_answer() {
+                Some(answer) => call.finish(answer).await,
+                None => calls::dispatch(&call, request.number).await,
+            }
+        };
+        let performing = core::pin::pin!(performing);
         match thread.system().processes().killable(tid, performing).await {
             Some(Ok(value)) => Outcome::Return(value),
             Some(Err(Stop::Error(error))) => Outcome::Return(errno::result(Err(error))),

@@ -2,8 +2,8 @@
 
 use alloc::sync::Arc;
 
-use mach::ipc::typed::{MsgArguments, MsgOptions, mach_msg, park, try_mach_msg};
-use mach::ipc::{Disposition, MsgErrorKind, Name, PortRight, Rest, Right};
+use mach::ipc::typed::{MsgArguments, MsgOptions, hold, mach_msg, try_mach_msg};
+use mach::ipc::{Disposition, Name, PortRight, Rest, Right};
 use mach::machine::{
     Attempt, ExecutionContext, Machine, PAGE_SIZE, ProcessorException, Protection, Resume, SystemCall,
 };
@@ -19,6 +19,13 @@ const SUCCESS: u32 = 0;
 /// The result of a trap that names another task than the caller's: the program's library sends a
 /// message instead.
 const SEND_MESSAGE: u32 = 0x1000_0007;
+/// The result of `swtch`: there may have been other threads.
+const GAVE_WAY: u32 = 1;
+/// The options of `thread_switch`: only other threads first, with a lower priority for a time, or
+/// not before a time.
+const SWITCH_NONE: u32 = 0;
+const SWITCH_DEPRESS: u32 = 1;
+const SWITCH_WAIT: u32 = 2;
 /// The result of an operation on a port that is no device's.
 const NO_SUCH_DEVICE: u32 = 2502;
 /// The vector of the exception that a system call without a meaning raises.
@@ -36,10 +43,11 @@ pub(crate) fn try_call<M: Machine, S: Services<M>>(
     let Some(trap) = Trap::of(call.number) else { return Attempt::Event };
     let arguments = &call.arguments;
     if trap == Trap::Message {
-        return try_mach_msg(&thread.parking, &message_arguments(arguments, Name::NULL), call);
+        return try_mach_msg(&thread.receiver, &message_arguments(arguments, Name::NULL), call);
     }
     let call = Call { system, thread, arguments, trap };
-    call.without_wait().map_or(Attempt::Event, |result| Attempt::Return(u64::from(result)))
+    let result = call.without_wait().or_else(|| call.try_now());
+    result.map_or(Attempt::Event, |result| Attempt::Return(u64::from(result)))
 }
 
 /// Serves a trap. Returns how the thread goes on.
@@ -55,12 +63,18 @@ pub(crate) async fn call<M: Machine, S: Services<M>>(
         return raised.map_or(Next::End, |()| Next::Resume(Resume::Continue));
     };
     let trap = Call { system, thread, arguments: &call.arguments, trap };
-    let result = match trap.without_wait() {
-        _ if trap.trap == Trap::Message => trap.message(call).await,
-        Some(result) => Some(result),
-        None => Some(trap.with_wait().await),
+    let result = match thread.receiver.take_rest() {
+        Rest::Write { bytes, address, result, failure } => {
+            let written = trap.write(address, &bytes).await;
+            Some(written.map_or(failure, |()| result))
+        }
+        rest if trap.trap == Trap::Message => trap.message(call, matches!(rest, Rest::Receive)).await,
+        _ => match trap.without_wait() {
+            Some(result) => Some(result),
+            None => Some(trap.with_wait().await),
+        },
     };
-    result.map_or(Next::Parked, |result| Next::Resume(Resume::Return(u64::from(result))))
+    result.map_or(Next::Held, |result| Next::Resume(Resume::Return(u64::from(result))))
 }
 
 /// How a thread goes on after an event.
@@ -68,7 +82,7 @@ pub(crate) enum Next {
     /// It is resumed.
     Resume(Resume),
     /// It waits, and is resumed or has another event without its task.
-    Parked,
+    Held,
     /// It does not go on.
     End,
 }
@@ -79,6 +93,10 @@ struct Call<'a, M: Machine, S> {
     thread: &'a Arc<ProgramThread<M>>,
     arguments: &'a [u64; 6],
     trap: Trap,
+}
+
+fn name_or_null(name: KernResult<Name>) -> u32 {
+    name.unwrap_or(Name::NULL).0
 }
 
 fn code(result: KernResult) -> u32 {
@@ -102,10 +120,10 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
     fn without_wait(&self) -> Option<u32> {
         let space = self.task().space();
         Some(match self.trap {
-            Trap::ReplyPort => space.allocate(PortRight::Receive).map_or(Name::NULL.0, |name| name.0),
-            Trap::ThreadSelf => self.name_of(self.thread.ports.own_right()),
-            Trap::TaskSelf => self.name_of(self.task().ports.own_right()),
-            Trap::HostSelf => self.name_of(self.system.kernel.host_right()),
+            Trap::ReplyPort => name_or_null(space.allocate(PortRight::Receive)),
+            Trap::ThreadSelf => name_or_null(self.thread.ports.name_self(space)),
+            Trap::TaskSelf => name_or_null(self.task().ports.name_self()),
+            Trap::HostSelf => name_or_null(self.system.kernel.name_host(space)),
             Trap::NullPort => Name::NULL.0,
             Trap::Invalid | Trap::EventWait => KernError::InvalidArgument as u32,
             Trap::DeviceWrite => NO_SUCH_DEVICE,
@@ -123,7 +141,7 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
                 space.insert_right(Name(self.word(1)), right)
             }),
             Trap::TaskSuspend => self.own(|| self.task().suspend()),
-            Trap::DepressAbort if self.names(&self.thread.ports.own_right()) => SUCCESS,
+            Trap::DepressAbort if self.thread.ports.is_own_name(space, Name(self.word(0))) => SUCCESS,
             Trap::DepressAbort | Trap::TaskSetSpecialPort => SEND_MESSAGE,
             _ => return None,
         })
@@ -132,7 +150,6 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
     async fn with_wait(&self) -> u32 {
         let done = match self.trap {
             Trap::Print => self.print().await,
-            Trap::Switch | Trap::SwitchPriority => return self.give_way().await,
             Trap::ThreadSwitch => self.switch().await,
             Trap::SetSelfState => Err(KernError::InvalidArgument),
             _ if !self.names_own_task() => return SEND_MESSAGE,
@@ -150,19 +167,21 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
         code(done)
     }
 
-    /// Gives the task a right, and returns the name.
-    fn name_of(&self, right: Right<M>) -> u32 {
-        self.task().space().copyout_right(right).map_or(Name::NULL.0, |name| name.0)
-    }
-
-    /// Whether the first argument is the task's name for the port of this right.
-    fn names(&self, right: &Right<M>) -> bool {
-        let named = self.task().space().extract_right(Name(self.word(0)), Disposition::CopySend);
-        matches!((named, right), (Ok(Right::Send(named)), Right::Send(right)) if named.is_of_same_port(right))
+    /// Does a trap that may have to wait, if it need not. `None`: nothing has been done, or what is
+    /// left is the receiver's [`Rest`].
+    fn try_now(&self) -> Option<u32> {
+        match self.trap {
+            Trap::Switch | Trap::SwitchPriority => Some(GAVE_WAY),
+            Trap::ThreadSwitch if matches!(self.word(1), SWITCH_NONE | SWITCH_DEPRESS) => Some(SUCCESS),
+            Trap::VmAllocate if self.names_own_task() => self.try_allocate(),
+            Trap::VmDeallocate if self.names_own_task() => self.try_deallocate(),
+            Trap::PortAllocate if self.names_own_task() => self.try_allocate_port(),
+            _ => None,
+        }
     }
 
     fn names_own_task(&self) -> bool {
-        self.names(&self.task().ports.own_right())
+        self.task().ports.is_own_name(Name(self.word(0)))
     }
 
     /// Does an operation on the task that the first argument names, which must be the caller's.
@@ -195,15 +214,11 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
 
     /// `mach_msg(message, options, send size, receive size, receive name, time-out, notify)`.
     /// The result is `None` if the caller waits for a message outside of its task.
-    async fn message(&self, call: &SystemCall) -> Option<u32> {
+    /// `sent`: what was to be sent is sent.
+    async fn message(&self, call: &SystemCall, sent: bool) -> Option<u32> {
         let mut arguments = message_arguments(self.arguments, Name::NULL);
-        match self.thread.parking.take_rest() {
-            Rest::All => {}
-            Rest::Receive => arguments.options -= MsgOptions::SEND,
-            Rest::Write(bytes, address, result) => {
-                let written = self.write(address, &bytes).await;
-                return Some(written.map_or(MsgErrorKind::ReceiveInvalidData as u32, |()| result));
-            }
+        if sent {
+            arguments.options -= MsgOptions::SEND;
         }
         let options = arguments.options;
         let notifies = MsgOptions::SEND_NOTIFY | MsgOptions::SEND_CANCEL | MsgOptions::RECEIVE_NOTIFY;
@@ -224,7 +239,7 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
         if !options.contains(MsgOptions::RECEIVE) {
             return Some(SUCCESS);
         }
-        if park(&self.thread.parking, &arguments, call) {
+        if hold(&self.thread.receiver, &arguments, call) {
             return None;
         }
         let received = mach_msg(task.space(), &**task.map(), &arguments, interruption).await;
@@ -251,28 +266,42 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
         Ok(())
     }
 
-    /// Lets other threads run. Returns 1 if there may have been others, as `swtch` does.
-    async fn give_way(&self) -> u32 {
-        macadamia_sync::give_turn().await;
-        1
-    }
-
-    /// `thread_switch(thread, option, milliseconds)`.
+    /// `thread_switch(thread, option, milliseconds)`, where it waits.
     async fn switch(&self) -> KernResult {
-        const NONE: u32 = 0;
-        const DEPRESS: u32 = 1;
-        const WAIT: u32 = 2;
         match self.word(1) {
-            NONE | DEPRESS => {
-                self.give_way().await;
-                Ok(())
-            }
-            WAIT => {
+            SWITCH_WAIT => {
                 let machine = self.system.host().machine();
                 machine.sleep_until(machine.now() + u64::from(self.word(2)) * 1000).await;
                 Ok(())
             }
             _ => Err(KernError::InvalidArgument),
+        }
+    }
+
+    /// Writes a result to the program's memory, and returns that the trap has succeeded. `None`: it
+    /// could not be written now, which is left to the thread's task.
+    fn tell(&self, address: u64, bytes: &[u8]) -> Option<u32> {
+        let written = self.task().map().try_copyout(address, bytes);
+        if !written {
+            self.thread.receiver.leave_write(bytes, address, SUCCESS, KernError::InvalidAddress as u32);
+        }
+        written.then_some(SUCCESS)
+    }
+
+    /// `vm_allocate(task, address, size, anywhere)` without waiting.
+    fn try_allocate(&self) -> Option<u32> {
+        let &[_, at, size, anywhere, ..] = self.arguments;
+        let (map, mut bytes) = (self.task().map(), [0; 8]);
+        if !map.try_copyin(at, &mut bytes) {
+            return None;
+        }
+        let allocated = match size {
+            0 => Ok(0),
+            _ => map.try_allocate(placement(u64::from_le_bytes(bytes), anywhere), size)?,
+        };
+        match allocated {
+            Ok(address) => self.tell(at, &address.to_le_bytes()),
+            Err(error) => Some(error as u32),
         }
     }
 
@@ -289,14 +318,30 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
         self.write(at, &address.to_le_bytes()).await
     }
 
+    /// The range of `vm_deallocate(task, address, size)`, whose start is rounded down to a page.
+    fn range(&self) -> KernResult<(u64, u64)> {
+        let &[_, start, size, ..] = self.arguments;
+        let first = start & !(PAGE_SIZE - 1);
+        Ok((first, (start - first).checked_add(size).ok_or(KernError::InvalidArgument)?))
+    }
+
+    /// `vm_deallocate(task, address, size)` without waiting.
+    fn try_deallocate(&self) -> Option<u32> {
+        if self.arguments[2] == 0 {
+            return Some(SUCCESS);
+        }
+        match self.range() {
+            Ok((first, size)) => self.task().map().try_deallocate(first, size).map(code),
+            Err(error) => Some(error as u32),
+        }
+    }
+
     /// `vm_deallocate(task, address, size)`.
     async fn deallocate(&self) -> KernResult {
-        let &[_, start, size, ..] = self.arguments;
-        if size == 0 {
+        if self.arguments[2] == 0 {
             return Ok(());
         }
-        let first = start & !(PAGE_SIZE - 1);
-        let size = (start - first).checked_add(size).ok_or(KernError::InvalidArgument)?;
+        let (first, size) = self.range()?;
         self.task().map().deallocate(first, size).await
     }
 
@@ -334,6 +379,22 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
         let child = self.system.kernel.create_task(self.task(), self.word(1) != 0).await?;
         let name = self.task().space().copyout_right(child.ports.own_right())?;
         self.write(self.arguments[2], &name.0.to_le_bytes()).await
+    }
+
+    /// `mach_port_allocate(task, right, name)` without waiting.
+    fn try_allocate_port(&self) -> Option<u32> {
+        let right = PortRight::from_number(self.word(1));
+        match right.and_then(|right| self.task().space().allocate(right)) {
+            Ok(name) => {
+                let written = self.task().map().try_copyout(self.arguments[2], &name.0.to_le_bytes());
+                if !written {
+                    // The name is given up, and the general way begins from the start.
+                    let _ = self.task().space().destroy(name);
+                }
+                written.then_some(SUCCESS)
+            }
+            Err(error) => Some(error as u32),
+        }
     }
 
     /// `mach_port_allocate(task, right, name)`.

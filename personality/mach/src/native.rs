@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 
-use mach::ipc::{Parking, Space};
+use mach::ipc::{HeldReceiver, Space};
 use mach::kobject::{self, PortPersonality, TaskPorts, ThreadPorts};
 use mach::machine::Machine;
 use mach::thread::{Exception, Handled};
@@ -25,7 +25,7 @@ impl<M: Machine> Personality<M> for Native {
     }
 
     fn thread_ended(thread: &NativeThread<M>) {
-        thread.parking.leave();
+        thread.receiver.leave();
         thread.ports.end();
     }
 }
@@ -40,7 +40,7 @@ impl<M: Machine> PortPersonality<M> for Native {
     }
 
     fn interrupt(thread: &NativeThread<M>) -> bool {
-        thread.parking.interrupt() || thread.ports.interruption.interrupt()
+        thread.receiver.interrupt() || thread.ports.interruption.interrupt()
     }
 
     fn new_task(_: &Arc<Task<M, Self>>, _: &Arc<VmMap<M>>, ports: TaskPorts<M>) -> NativeTask<M> {
@@ -48,7 +48,7 @@ impl<M: Machine> PortPersonality<M> for Native {
     }
 
     fn new_thread(task: &Arc<Task<M, Self>>, context: &M::Thread, ports: ThreadPorts<M>) -> NativeThread<M> {
-        NativeThread { ports, parking: Parking::new(context, task.ports.space(), task.map()) }
+        NativeThread { ports, receiver: HeldReceiver::new(context, task.ports.space(), task.map()) }
     }
 }
 
@@ -68,5 +68,5 @@ impl<M: Machine> NativeTask<M> {
 pub struct NativeThread<M: Machine> {
     pub(crate) ports: ThreadPorts<M>,
     /// Where the thread waits for messages without its task.
-    pub(crate) parking: Arc<Parking<M>>,
+    pub(crate) receiver: Arc<HeldReceiver<M>>,
 }

@@ -372,7 +372,7 @@ fn a_receiver_that_waits_for_a_set_gets_the_messages_of_its_members() {
 }
 
 #[test]
-fn the_wait_of_a_parked_receiver_ends_with_its_port() {
+fn the_wait_of_a_held_receiver_ends_with_its_port() {
     let pair = Pair::new(vec![wait(Some(0x1000_4009))], vec![]);
     pair.run();
     assert_eq!(pair.left(SERVER), 1);
@@ -391,21 +391,159 @@ fn a_port_that_joins_a_set_ends_the_wait_at_the_port() {
 }
 
 #[test]
-fn a_parked_receiver_can_be_interrupted() {
+fn a_held_receiver_can_be_interrupted() {
     let pair = Pair::new(vec![wait(Some(0x1000_4005))], vec![]);
     pair.run();
     let thread = pair.tasks[SERVER].threads().remove(0);
-    assert!(thread.parking.interrupt());
-    assert!(!thread.parking.interrupt());
+    assert!(thread.receiver.interrupt());
+    assert!(!thread.receiver.interrupt());
     assert_eq!(pair.left(SERVER), 0);
 }
 
 #[test]
-fn a_message_that_does_not_fit_a_parked_receiver_goes_the_general_way() {
+fn a_message_that_does_not_fit_a_held_receiver_goes_the_general_way() {
     let server = vec![message(header(0, 32, 0, 0, 0, 0), RECEIVE, PORT, 0x40, Some(0x1000_4004))];
     let pair = Pair::new(server, vec![message(request(5), SEND, REPLY, 0, OK)]);
     pair.run();
     assert_eq!((pair.left(SERVER), pair.left(CLIENT)), (0, 0));
     // The reply port was told that its right has ended.
     assert_eq!(pair.tasks[CLIENT].space().receive_status(Name(REPLY)).unwrap().messages, 1);
+}
+
+/// The option with which no message goes the short way: a time-out for receiving, which is not
+/// reached.
+const RECEIVE_TIMEOUT: u64 = 0x100;
+/// The client's name for its own task, which is the first that it asks for.
+const TASK: u32 = 3;
+
+/// A number of 32 bits in a request: its type, and the number.
+type Number = (u64, u32);
+
+fn name(name: u32) -> Number {
+    (15, name)
+}
+
+fn integer(value: u32) -> Number {
+    (2, value)
+}
+
+/// A call of a kernel object by the client, with these numbers in its request.
+fn object_call(object: u32, id: u64, numbers: &[Number], options: u64) -> Step {
+    let size = 32 + 16 * numbers.len();
+    let mut bytes = header(COPY_SEND | MAKE_SEND_ONCE << 8, size, object, REPLY, 0, id);
+    for &(kind, number) in numbers {
+        let descriptor = kind | 32 << 8 | 1 << 29 | 1u64 << 32;
+        bytes.extend([descriptor, number.into()].iter().flat_map(|word: &u64| word.to_le_bytes()));
+    }
+    let mut step = message(bytes, SEND | RECEIVE | options, REPLY, 0x400, OK);
+    step.arguments[5] = 1000;
+    step
+}
+
+#[test]
+fn a_call_of_a_kernel_object_is_the_same_by_the_short_way_and_the_general() {
+    const HOST: u32 = 1;
+    let calls: &[(u32, u64, &[Number])] = &[
+        (TASK, 3201, &[name(REPLY)]),
+        (TASK, 3201, &[name(12_345)]),
+        (TASK, 3204, &[integer(1)]),
+        (TASK, 3204, &[integer(17)]),
+        // A reply with memory.
+        (TASK, 3200, &[]),
+        // A reply with a right.
+        (TASK, 3216, &[name(REPLY), integer(21)]),
+        (TASK, 3205, &[name(REPLY)]),
+        (TASK, 2012, &[integer(1)]),
+        (TASK, 2030, &[]),
+        (HOST, 2012, &[integer(1)]),
+        (TASK, 2030, &[integer(1), integer(2)]),
+        (TASK, 3299, &[]),
+        (TASK, 1, &[]),
+    ];
+    for &(object, id, numbers) in calls {
+        let ways = [0, RECEIVE_TIMEOUT].map(|options| {
+            let call = object_call(object, id, numbers, options);
+            // The port for replies may be gone after the first call.
+            let is_destroyed = id == 3205;
+            let steps = if is_destroyed { vec![call.clone()] } else { vec![call.clone(); 2] };
+            let pair = Pair::new(vec![], [vec![trap(-28, &[], Some(TASK.into()))], steps].concat());
+            if is_destroyed {
+                pair.world.programs.lock().unwrap().get_mut(&CLIENT).unwrap()[1].expected = Some(0x1000_4002);
+            }
+            pair.run();
+            assert_eq!(pair.left(CLIENT), 0, "{id}");
+            (pair.bytes(CLIENT, 0x400), pair.tasks[CLIENT].space().name_count())
+        });
+        assert!(ways[0] == ways[1], "call {id} of {object} with {numbers:?}: {ways:x?}");
+    }
+}
+
+#[test]
+fn calls_of_kernel_objects_wake_no_task_that_serves_the_caller() {
+    let polls = [2, 40].map(|calls| {
+        let call = object_call(TASK, 3201, &[name(REPLY)], 0);
+        let steps = [vec![trap(-28, &[], Some(TASK.into()))], vec![call; calls]].concat();
+        Pair::new(vec![], steps).run()
+    });
+    assert_eq!(polls[0], polls[1], "the number of calls makes no difference");
+}
+
+#[test]
+fn a_message_to_oneself_is_the_same_by_the_short_way_and_by_the_queue() {
+    let ways = [0, RECEIVE_TIMEOUT].map(|options| {
+        let mut bytes = request(9);
+        bytes[..32].copy_from_slice(&header(MAKE_SEND_ONCE, SIZE, REPLY, 0, 0, 9));
+        let mut step = message(bytes, SEND | RECEIVE | options, REPLY, 0x400, OK);
+        step.arguments[5] = 1000;
+        let pair = Pair::new(vec![], vec![step; 3]);
+        pair.run();
+        assert_eq!(pair.left(CLIENT), 0);
+        (pair.bytes(CLIENT, SIZE), pair.tasks[CLIENT].space().name_count())
+    });
+    assert_eq!(ways[0].0[..32], header(18 << 8, SIZE, 0, REPLY, 2, 9));
+    assert!(ways[0] == ways[1]);
+}
+
+#[test]
+fn traps_that_need_not_wait_wake_no_task() {
+    let polls = [1, 20].map(|times| {
+        let mut steps = vec![trap(-28, &[], Some(TASK.into()))];
+        for _ in 0..times {
+            let mut allocate = trap(-65, &[TASK.into(), DATA, 0x2000, 0], OK);
+            allocate.store = 0x10_0000u64.to_le_bytes().to_vec();
+            steps.push(allocate);
+            steps.push(trap(-66, &[TASK.into(), 0x10_0000, 0x2000], OK));
+            steps.push(trap(-72, &[TASK.into(), 1, DATA], OK));
+            steps.push(trap(-61, &[0, 0, 0], OK));
+        }
+        let pair = Pair::new(vec![], steps);
+        let polls = pair.run();
+        assert_eq!(pair.left(CLIENT), 0);
+        polls
+    });
+    assert_eq!(polls[0], polls[1]);
+}
+
+#[test]
+fn a_result_for_a_page_that_is_not_in_memory_is_written_by_the_task() {
+    // The page has not been touched.
+    const FRESH: u64 = 0x10_0000;
+    let allocate = |at| trap(-65, &[TASK.into(), at, 0x1000, 1], OK);
+    let mut first = trap(-65, &[TASK.into(), DATA, 0x1000, 0], OK);
+    first.store = FRESH.to_le_bytes().to_vec();
+    let steps = vec![
+        trap(-28, &[], Some(TASK.into())),
+        first,
+        allocate(FRESH + 8),
+        trap(-72, &[TASK.into(), 1, FRESH + 16], OK),
+        trap(-72, &[TASK.into(), 1, 0x10], error(KernError::InvalidAddress)),
+    ];
+    let pair = Pair::new(vec![], steps);
+    pair.run();
+    assert_eq!(pair.left(CLIENT), 0);
+    let mut words = [0; 24];
+    pair.world.machine.block_on(pair.tasks[CLIENT].map().copyin(FRESH, &mut words)).unwrap();
+    let address = u64::from_le_bytes(words[8..16].try_into().unwrap());
+    assert!(address >= BOUNDS.0 && address != FRESH, "{address:x}");
+    assert_eq!(words[16], 4, "the name of the port");
 }

@@ -59,7 +59,7 @@ impl<M: Machine, S: Services<M>> System<M, S> {
         loop {
             event = match until_ended(&context, self.event(&thread, event)).await {
                 Next::Resume(resume) => context.run(resume).await,
-                Next::Parked => context.next_event().await,
+                Next::Held => context.next_event().await,
                 Next::End => break,
             };
         }

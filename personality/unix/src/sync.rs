@@ -1,7 +1,8 @@
 //! The locks that this library uses: [`SpinLock`] for short sections without await, [`Mutex`]
-//! across awaits; and [`give_turn`] for work whose length a program decides.
+//! across awaits; [`give_turn`] for work whose length a program decides; and [`poll_once`] for attempts
+//! to do something without a task.
 
-pub use macadamia_sync::{Mutex, SpinLock, Turns, give_turn};
+pub use macadamia_sync::{Mutex, SpinLock, Turns, give_turn, poll_once};
 
 /// A place between a look at state that workers share and the step that follows from it. A test can
 /// make another worker's step happen here (`crate::testing::meanwhile`); otherwise this does

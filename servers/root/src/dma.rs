@@ -27,6 +27,12 @@ pub(crate) struct DeviceMemory {
 }
 
 impl DeviceMemory {
+    /// The memory.
+    #[cfg(test)]
+    pub(crate) fn blocks(&self) -> Vec<Range<u64>> {
+        self.blocks.clone()
+    }
+
     /// Whether the physical address lies in this device memory.
     #[cfg(test)]
     pub(crate) fn contains(&self, address: u64) -> bool {
@@ -40,13 +46,15 @@ impl DeviceMemory {
 
 impl Server {
     /// Carries out the request for zeroed DMA memory of `size` bytes, a power of two, at `address`,
-    /// in one physical block below 2^`bits`. Returns its physical address, and the work of clearing
-    /// and mapping it.
+    /// in one physical block below 2^`bits`. A block that the server has had before is not cleared
+    /// if it is to be `kept`. Returns its physical address, and the work of clearing and mapping
+    /// it.
     pub(crate) fn allocate_dma<M: Machine>(
         &mut self,
         resources: &mut Resources<M>,
         first: ThreadId,
         [address, size, bits]: [u64; 3],
+        kept: bool,
     ) -> Result<(u64, Fill), Status> {
         let most = self.configuration.dma.ok_or(Status::NotFound)?;
         if !size.is_power_of_two() || size < PAGE || !(12..=64).contains(&bits) {
@@ -56,8 +64,8 @@ impl Server {
         let limit = 1u64.checked_shl(bits as u32).unwrap_or(u64::MAX);
         let fits = |block: &&Range<u64>| block.end - block.start == size && block.end <= limit;
         let unused = |block: &&Range<u64>| !self.memory.has_borrowed(block.start);
-        let block = match self.dma.blocks.iter().filter(fits).find(unused).cloned() {
-            Some(block) => block,
+        let (block, clear) = match self.dma.blocks.iter().filter(fits).find(unused).cloned() {
+            Some(block) => (block, !kept),
             None => {
                 if self.dma.size().checked_add(size).is_none_or(|all| all > most) {
                     return Err(Status::QuotaExceeded);
@@ -66,12 +74,12 @@ impl Server {
                 let block = resources.frames.allocate_block(&resources.machine, DEVICES, size, limit);
                 let block = block.map_err(|_| Status::NoMemory)?;
                 self.dma.blocks.push(block.clone());
-                block
+                (block, true)
             }
         };
         self.memory.note_borrowed(address, block.start, size)?;
         let physical = block.start;
-        let blocks = alloc::vec![Block { range: block, clear: true }];
+        let blocks = alloc::vec![Block { range: block, clear }];
         Ok((physical, Fill::new(first, address, blocks, Rights::READ_WRITE)))
     }
 }

@@ -193,6 +193,18 @@ pub(crate) mod tests {
             let reason = "two segments overlap, share a page or are not in ascending order";
             assert_eq!(two(address, size), Err(reason), "{address:#x}");
         }
+        // Each is compared with the one before it, and not with the first only.
+        let three = |address: u64| {
+            let content = 64 + 3 * 56;
+            let segment = |flags, address, size| [1, flags, content, address, 0, 8, size, 0];
+            let (first, second) = (segment(5, 0x100_0000, 0x1001), segment(6, 0x100_2000, 0x1001));
+            let program = file(&[first, second, segment(6, address, 8)]);
+            Executable::parse(&program).map(|program| program.segments.len())
+        };
+        assert_eq!(three(0x100_4000), Ok(3));
+        for address in [0x100_3000, 0x100_2000, 0x100_1000] {
+            assert!(three(address).is_err(), "{address:#x}");
+        }
     }
 
     proptest! {

@@ -327,6 +327,11 @@ impl<M: Machine> root::Server for Call<'_, M> {
         self.fill(from, fill, [address, size], LongRequest::ShareCreate, share)
     }
 
+    fn root_share_renew(&mut self, _: ThreadId, share: u64, partner: u64) -> Result<()> {
+        let (server, resources) = self.parts();
+        Ok(server.renew_share(resources, share, ThreadId::from_raw(partner))?)
+    }
+
     fn root_share_map(&mut self, _: ThreadId, share: u64, address: u64) -> Result<u64> {
         let (server, resources, first) = self.parts_and_first()?;
         Ok(server.map_share(resources, first, share, address)?)
@@ -354,9 +359,16 @@ impl<M: Machine> root::Server for Call<'_, M> {
         Ok((used, limit, runs, restarts, kernel_memory, threads, spaces, end, what, ip, name))
     }
 
-    fn root_memory_dma(&mut self, from: ThreadId, address: u64, size: u64, bits: u64) -> Result<u64> {
+    fn root_memory_dma(
+        &mut self,
+        from: ThreadId,
+        address: u64,
+        size: u64,
+        bits: u64,
+        kept: u64,
+    ) -> Result<u64> {
         let (server, resources, first) = self.parts_and_first()?;
-        let (physical, fill) = server.allocate_dma(resources, first, [address, size, bits])?;
+        let (physical, fill) = server.allocate_dma(resources, first, [address, size, bits], kept != 0)?;
         self.fill(from, fill, [address, size], LongRequest::MemoryDma, physical)
     }
 

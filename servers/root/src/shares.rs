@@ -97,6 +97,12 @@ impl Shares {
 }
 
 impl Server {
+    /// The other server whose thread `partner` is.
+    fn partner<M: Machine>(&self, resources: &Resources<M>, partner: ThreadId) -> Option<ServerIndex> {
+        let owner = if partner.is_global() { resources.numbers.owner(name(partner)) } else { None };
+        owner.filter(|&other| other != self.index && resources.is_own(other, partner))
+    }
+
     /// Carries out the request for `size` bytes of memory at `address` that this server shares with
     /// the server of `partner`. Returns the share's number, and the work of clearing and mapping
     /// it, after which it is published.
@@ -108,8 +114,7 @@ impl Server {
         partner: ThreadId,
     ) -> Result<(u64, Fill), Status> {
         let right_size = size.is_power_of_two() && (PAGE..=LARGEST).contains(&size);
-        let owner = if partner.is_global() { resources.numbers.owner(name(partner)) } else { None };
-        let other = owner.filter(|&other| other != self.index && resources.is_own(other, partner));
+        let other = self.partner(resources, partner);
         let Some(other) = other.filter(|_| right_size) else { return Err(Status::InvalidArgument) };
         if resources.shares.made_by(self.index) >= MOST_SHARES {
             return Err(Status::QuotaExceeded);
@@ -140,6 +145,26 @@ impl Server {
         let (number, sides) = (shares.last, [Some(self.index), Some(other)]);
         shares.shares.push(Share { number, sides, block, published: false });
         Ok((number, Fill::new(first, address, blocks, Rights::READ_WRITE)))
+    }
+
+    /// Carries out the request to share memory that this server has created, and whose partner has
+    /// ended, with the server of `partner`.
+    pub(crate) fn renew_share<M: Machine>(
+        &mut self,
+        resources: &mut Resources<M>,
+        number: u64,
+        partner: ThreadId,
+    ) -> Result<(), Status> {
+        let other = self.partner(resources, partner).ok_or(Status::InvalidArgument)?;
+        let own = |share: &&mut Share| {
+            share.number == number && share.sides[0] == Some(self.index) && share.published
+        };
+        let share = resources.shares.shares.iter_mut().find(own).ok_or(Status::NotFound)?;
+        if share.sides[1].is_some() {
+            return Err(Status::InUse);
+        }
+        share.sides[1] = Some(other);
+        Ok(())
     }
 
     /// Carries out the request to map at `address` a share that another server has created. Returns

@@ -219,6 +219,13 @@ mod tests {
         let next = spaces.add(1, 0x1000, thread(12)).unwrap();
         assert_ne!(name, next);
         assert!(spaces.find(1, name).is_none() && spaces.find(1, next).is_some());
+        // The old name changes nothing of the space that has its place now.
+        assert_eq!(spaces.add_thread(1, name, thread(13)), Err(Exhausted));
+        assert_eq!(spaces.add_thread(1, next, thread(13)), Ok(()));
+        assert_eq!(spaces.remove_thread(1, name, thread(13)), Err(RemovalError::Unknown));
+        assert_eq!(spaces.reserve_thread(1, name), Err(Exhausted));
+        assert!(spaces.remove(1, name).is_none());
+        assert_eq!(spaces.find(1, next).unwrap().threads(), [thread(12), thread(13)]);
         assert!(spaces.find(1, SpaceName::from_word(u64::MAX)).is_none());
         spaces.remove_all(1);
         assert!(spaces.find(1, next).is_none());

@@ -16,7 +16,7 @@ use l4::x2::control::ExchangeControl;
 use l4::x2::extension::{FORWARD, SystemCallMode};
 use l4::x2::{ThreadId, utcb};
 use mach::Machine;
-use mach::machine::Frame;
+use mach::machine::{Frame, Protection};
 use mach_l4::L4Machine;
 use unix::thread::Task;
 use unix::{Error, Result};
@@ -51,7 +51,8 @@ impl Library {
     /// Maps the library into a task and makes the kernel continue the task's system calls there.
     /// Fails with `ENOMEM` if memory is short.
     pub(crate) fn install(&self, machine: &L4Machine, task: &Task<L4Machine>) -> Result<()> {
-        shared_object::install(machine, task, ADDRESS, self.0)?;
+        let page = (ADDRESS, self.0, Protection::READ | Protection::EXECUTE);
+        shared_object::install(machine, task, &[page])?;
         let space = &task.map().space().ok_or(Error::ESRCH)?;
         machine.set_system_call_mode(space, SystemCallMode::Bounce, ADDRESS).map_err(|_| Error::ENOMEM)
     }

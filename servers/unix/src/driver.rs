@@ -2,21 +2,23 @@
 
 use crate::about;
 use crate::bounce::{self, Library};
+use crate::environment::TimeScale;
 use crate::port::Port;
 use crate::report::say;
-use crate::shared_object::SharedObject;
+use crate::shared_object::{self, SharedObject};
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 use core::future::Future;
 use core::time::Duration;
 use mach::Machine;
+use mach::machine::Protection;
 use mach_l4::{L4Machine, UserThread};
 use rt::executor::TaskAssignment;
 use rt::heap::{Extent, Keeping};
 use unix::Result;
 use unix::process::Pid;
-use unix::thread::{End, Shortage, Task, context_error};
+use unix::thread::{End, Shortage, SystemPage, Task, context_error};
 use unix_server::Driver;
 use unix_server::options::{Mode, Options};
 
@@ -41,8 +43,8 @@ pub(crate) struct L4Driver {
     quiet: bool,
     /// The emulation library; only in bounce mode.
     library: Option<Library>,
-    /// The shared object with the code of `getcpu`; only if there are several processors.
-    shared_object: Option<SharedObject>,
+    /// The shared object that every program finds in its memory.
+    shared_object: SharedObject,
 }
 
 impl L4Driver {
@@ -57,10 +59,7 @@ impl L4Driver {
             Mode::Exception => None,
             Mode::Bounce => Some(Library::new(&machine)?),
         };
-        let shared_object = match machine.processors() {
-            1 => None,
-            _ => Some(SharedObject::new(&machine)?),
-        };
+        let shared_object = SharedObject::new(&machine, TimeScale::of_kernel(), options.time)?;
         let first_heap = heap.extent().free;
         let quiet = options.quiet;
         Ok(L4Driver { machine, port, heap, first_heap, quiet, library, shared_object })
@@ -79,10 +78,15 @@ impl Driver<L4Machine> for L4Driver {
         if let Some(library) = &self.library {
             library.install(&self.machine, task)?;
         }
-        if let Some(object) = &self.shared_object {
-            object.install(&self.machine, task)?;
-        }
         Ok(())
+    }
+
+    fn provide(&self, task: &Task<L4Machine>, address: u64, access: Protection) -> Result<bool> {
+        self.shared_object.provide(&self.machine, task, address, access)
+    }
+
+    fn system_pages(&self) -> &[SystemPage] {
+        &shared_object::PAGES
     }
 
     fn observe(&self, task: &Task<L4Machine>) {

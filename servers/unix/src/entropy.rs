@@ -1,5 +1,6 @@
 //! Seeds the random source from the server that drives a source of entropy, if there is one.
 
+use crate::again;
 use crate::environment::{L4Environment, SEED};
 use crate::places;
 use crate::report::say;
@@ -12,8 +13,6 @@ use virtio_rng::client::{self, Entropy};
 
 /// The name of the server that drives the source.
 const NAME: &str = "entropy";
-/// How far the memory shared with a driver that was started again is from that of the one before.
-const NEXT_AREA: u64 = 4096;
 /// The notification bits for the driver's news: none, since the source is asked now and then.
 const NO_NEWS: u64 = 0;
 /// How long after the first question for bytes the next one comes, if there were none. Each time
@@ -24,21 +23,13 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(1);
 const NEXT_SEED: Duration = Duration::from_secs(300);
 
 /// The source of entropy.
-pub(crate) struct Source {
-    entropy: Entropy,
-    /// The address of the shared memory.
-    area: u64,
-}
+pub(crate) struct Source(Entropy);
 
 impl Source {
     /// Opens the source, unless there is none. Blocks until the driver has started.
     pub(crate) fn open() -> Option<Source> {
-        Source::open_at(places::ENTROPY)
-    }
-
-    fn open_at(area: u64) -> Option<Source> {
-        match client::open(NAME, area, l4::utcb::my_global_id(), NO_NEWS) {
-            Ok(entropy) => Some(Source { entropy, area }),
+        match client::open(NAME, places::ENTROPY, l4::utcb::my_global_id(), NO_NEWS) {
+            Ok(entropy) => Some(Source(entropy)),
             Err(Status::NotFound) => None,
             Err(status) => {
                 say(format_args!("unix: the source of entropy cannot be opened: {status:?}"));
@@ -53,15 +44,17 @@ impl Source {
         let mut interval = FIRST_INTERVAL;
         loop {
             let mut seed = [0; SEED];
-            if self.entropy.read(&mut seed) {
+            if self.0.read(&mut seed) {
                 environment.stir(&seed);
                 if environment.finish_seeding() {
                     log(format_args!("random: seeded by the server {NAME}"));
                 }
                 interval = NEXT_SEED;
-            } else if self.entropy.has_ended() {
-                let Some(next) = Source::open_at(self.area + NEXT_AREA) else { break };
-                self = next;
+            } else if self.0.has_ended() {
+                let again = || self.0.open_again(NAME, l4::utcb::my_global_id(), NO_NEWS);
+                if !again::connect(&*environment, again).await {
+                    break;
+                }
                 interval = FIRST_INTERVAL;
             }
             environment.sleep_until(environment.monotonic() + interval).await;

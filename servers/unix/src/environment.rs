@@ -3,6 +3,8 @@
 use crate::processor;
 use alloc::boxed::Box;
 use core::time::Duration;
+use l4::kip;
+use l4::x2::kip::CLOCK_SHIFT;
 use mach::Machine;
 use mach_l4::L4Machine;
 use unix::sync::SpinLock;
@@ -12,11 +14,35 @@ use unix_server::random::Random;
 /// How many unpredictable bytes seed the random source: as many as its key has.
 pub(crate) const SEED: usize = 32;
 
+/// How the monotonic clock follows from the processor's time-stamp counter: the nanoseconds are the
+/// counter times the multiplier, shifted down.
+#[derive(Clone, Copy)]
+pub(crate) struct TimeScale {
+    pub(crate) multiplier: u64,
+    /// Less than 64.
+    pub(crate) shift: u32,
+}
+
+impl TimeScale {
+    /// The scale of the kernel's clock; `None` if programs cannot rely on the counter. The kernel's
+    /// microseconds are those of this clock, without the rest.
+    pub(crate) fn of_kernel() -> Option<TimeScale> {
+        let multiplier = kip().clock_scale()?.get().checked_mul(1000)?;
+        Some(TimeScale { multiplier, shift: CLOCK_SHIFT })
+    }
+
+    /// The nanoseconds at a count of the counter.
+    fn nanoseconds(self, ticks: u64) -> u64 {
+        (u128::from(ticks) * u128::from(self.multiplier) >> self.shift) as u64
+    }
+}
+
 /// The Unix library's source of time and randomness on L4.
 pub(crate) struct L4Environment {
     machine: L4Machine,
     /// The time at which the machine's clock was 0, in seconds since 1970.
     started: u64,
+    scale: Option<TimeScale>,
     random: SpinLock<Random>,
     seeding: Seeding,
 }
@@ -34,7 +60,8 @@ impl L4Environment {
         if is_seeded {
             seeding.finish();
         }
-        L4Environment { machine, started, random: SpinLock::new(random), seeding }
+        let scale = TimeScale::of_kernel();
+        L4Environment { machine, started, scale, random: SpinLock::new(random), seeding }
     }
 
     /// Mixes unpredictable bytes into the random source.
@@ -66,7 +93,10 @@ impl Environment for L4Environment {
     }
 
     fn monotonic(&self) -> Duration {
-        Duration::from_micros(self.machine.now())
+        match self.scale {
+            Some(scale) => Duration::from_nanos(scale.nanoseconds(processor::time_stamp())),
+            None => Duration::from_micros(self.machine.now()),
+        }
     }
 
     fn fill_random(&self, bytes: &mut [u8]) {

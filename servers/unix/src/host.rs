@@ -1,10 +1,12 @@
 //! The streams of bytes to and from the host, by the rings that the server shares with their
 //! driver.
 
+use crate::again;
 use crate::places;
 use crate::report::say;
 use alloc::sync::Arc;
-use core::time::Duration;
+use alloc::vec::Vec;
+use core::fmt::Arguments;
 use rt::root::Status;
 use unix::poll::{PollQueue, Readiness, until_ready};
 use unix::sync::SpinLock;
@@ -17,11 +19,10 @@ use virtio_console::client;
 const NAME: &str = "streams";
 /// How far the memory shared for a stream is from that for the stream before.
 const NEXT_STREAM: u64 = 1 << 32;
-/// How often the driver is looked at, which may have ended.
-const CHECK: Duration = Duration::from_secs(1);
 
 /// A stream, and the tasks that wait for it.
 pub(crate) struct HostStream {
+    port: u32,
     ends: SpinLock<client::Stream>,
     queue: PollQueue,
 }
@@ -43,7 +44,8 @@ impl Streams {
                 // The first port of the device is for a console.
                 let (port, area) = (number + 1, places::STREAMS + u64::from(number) * NEXT_STREAM);
                 let ends = client::open(NAME, port, area, l4::utcb::my_global_id(), places::STREAM_NEWS)?;
-                *stream = Some(Arc::new(HostStream { ends: SpinLock::new(ends), queue: PollQueue::new() }));
+                *stream =
+                    Some(Arc::new(HostStream { port, ends: SpinLock::new(ends), queue: PollQueue::new() }));
             }
         }
         Ok(streams)
@@ -58,15 +60,26 @@ impl Streams {
         }
     }
 
-    /// Ends the system if the driver ends: bytes that were under way are lost then.
-    pub(crate) async fn watch(self, environment: Arc<dyn Environment>) {
-        let is_lost = |stream: &Arc<HostStream>| stream.ends.lock().has_ended();
-        while self.0.iter().flatten().next().is_some() {
-            environment.sleep_until(environment.monotonic() + CHECK).await;
-            if self.0.iter().flatten().any(is_lost) {
-                say(format_args!("unix: the server {NAME} has ended, and bytes of the command's are lost"));
-                crate::end(crate::FAILED);
+    /// Connects the streams with the driver that is started in place of one that has ended. Ends
+    /// the system when none is started any more: what was under way is lost then.
+    pub(crate) async fn look_after(self, clock: Arc<dyn Environment>, log: impl Fn(Arguments<'_>)) {
+        let streams: Vec<_> = self.0.into_iter().flatten().collect();
+        let Some(first) = streams.first() else { return };
+        loop {
+            again::ended(&*clock, || first.ends.lock().has_ended()).await;
+            for stream in &streams {
+                let thread = l4::utcb::my_global_id();
+                let again = || stream.ends.lock().open_again(NAME, stream.port, thread, places::STREAM_NEWS);
+                if !again::connect(&*clock, again).await {
+                    say(format_args!(
+                        "unix: the server {NAME} has ended, and bytes of the command's are lost"
+                    ));
+                    crate::end(crate::FAILED);
+                }
             }
+            // Of what the driver did before a stream was connected there is no notification.
+            streams.iter().for_each(|stream| stream.queue.wake(Readiness::READ | Readiness::WRITE));
+            log(format_args!("the server {NAME} is there again"));
         }
     }
 }

@@ -13,6 +13,7 @@
 //! | [`server`] | the [`unix::thread::Host`]; how threads are made and started |
 //! | [`start`] | from an empty system to the first program, and its end |
 //! | [`options`] | the server's arguments |
+//! | [`elf_object`] | writes the shared object that programs find in their memory |
 //! | [`console`] | the terminal that output goes to |
 //! | [`random`] | the random source |
 //! | [`streams`] | bytes between the host and a command |
@@ -24,6 +25,7 @@
 extern crate alloc;
 
 pub mod console;
+pub mod elf_object;
 pub mod front_ends;
 pub mod options;
 pub mod random;

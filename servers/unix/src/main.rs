@@ -6,6 +6,7 @@
 extern crate alloc;
 
 mod about;
+mod again;
 mod bounce;
 mod disk;
 mod driver;
@@ -125,7 +126,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let own_heap = own_heap().ok_or(Failure::NoMemory)?;
     own_heap.keep((heap / KEPT_PART) as usize);
     let vm = Vm::new(machine.clone()).map_err(|_| Failure::NoMemory)?;
-    let processor = processor::describe(about::processors(), machine.extended_state_size());
+    let processor = processor::describe(machine.extended_state_size());
     let driver =
         L4Driver::new(machine.clone(), port.clone(), own_heap, &options).map_err(|_| Failure::NoMemory)?;
     // The lender must exist as long as the server, so it is leaked.
@@ -252,7 +253,8 @@ async fn live(
     } else {
         let command = Command { arguments: options.command, environment: options.environment };
         let (descriptors, outputs) = connect(&server, &started, &streams)?;
-        driver.spawn_system_task(streams.watch(started.system.environment().clone()))?;
+        let (clock, logging) = (started.system.environment().clone(), server.clone());
+        driver.spawn_system_task(streams.look_after(clock, move |line| logging.log(line)))?;
         let status = start::run_command(&server, &started, command, descriptors).await?;
         for output in outputs {
             output.finish().await;
@@ -285,6 +287,8 @@ fn connect_terminals(
         let (shown, shower) = (terminal.clone(), port.clone());
         driver.spawn_system_task(async move { terminal_console::show(shown, &*shower).await })?;
         let (terminal, port, clock) = (terminal.clone(), port.clone(), environment.clone());
+        let (looked_after, logging) = (port.clone(), server.clone());
+        driver.spawn_system_task(looked_after.look_after(clock.clone(), move |line| logging.log(line)))?;
         driver.spawn_system_task(async move {
             terminal_console::listen(terminal, &*port, &*clock, commands).await
         })

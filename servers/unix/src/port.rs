@@ -1,18 +1,20 @@
 //! The serial port and the virtual consoles as the server reaches them: by the rings that it shares
 //! with their drivers. Without a driver of the serial port, root's console takes its place.
 
+use crate::again;
 use crate::places;
 use crate::report::say;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use console::client::{self, Console, Input, Output, SERIAL, View};
-use core::fmt::Write;
+use core::fmt::{Arguments, Write};
+use core::sync::atomic::{AtomicBool, Ordering};
 use rt::root::{self, Status};
-use unix::AttemptError;
 use unix::poll::{PollQueue, Readiness, until_ready};
 use unix::sync::SpinLock;
 use unix::tty::{Locks, Screen, VirtualConsoles, WindowSize};
+use unix::{AttemptError, Environment};
 use unix_server::console::Line;
 
 /// The names of the servers that drive the serial port, and the screen of the virtual consoles.
@@ -32,6 +34,11 @@ pub(crate) struct Port {
 }
 
 struct Ends {
+    /// The name of the driver, and the number of its console.
+    driver: &'static str,
+    number: u64,
+    /// Whether the driver has ended for good: what is written is lost then.
+    is_gone: AtomicBool,
     output: SpinLock<Output>,
     input: SpinLock<Input>,
     view: View,
@@ -51,11 +58,14 @@ impl Port {
 
     /// Writes all of `bytes` to the serial port, waiting for room.
     pub(crate) async fn write(&self, bytes: &[u8]) {
-        let Some(Ends { output, .. }) = &self.ends else { return print(bytes) };
+        let Some(ends) = &self.ends else { return print(bytes) };
         let mut done = 0;
         while done < bytes.len() {
             let written = self.until(Readiness::WRITE, || {
-                let mut output = output.lock();
+                if ends.is_gone() {
+                    return Some(bytes.len() - done);
+                }
+                let mut output = ends.output.lock();
                 let count = output.write(&bytes[done..]);
                 if count > 0 {
                     return Some(count);
@@ -69,11 +79,11 @@ impl Port {
 
     /// Waits until the port has sent everything that was written.
     pub(crate) async fn drain(&self) {
-        let Some(Ends { output, .. }) = &self.ends else { return };
+        let Some(ends) = &self.ends else { return };
         let drained = self.until(Readiness::WRITE, || {
-            let output = output.lock();
+            let output = ends.output.lock();
             output.wait();
-            output.is_drained().then_some(())
+            (output.is_drained() || ends.is_gone()).then_some(())
         });
         drained.await;
     }
@@ -102,6 +112,28 @@ impl Port {
             self.queue.wake(Readiness::READ | Readiness::WRITE);
         }
     }
+
+    /// Connects with the driver that is started in place of one that has ended. Ends when none is
+    /// started any more. Programs only notice that it takes a moment.
+    pub(crate) async fn look_after(
+        self: Arc<Self>,
+        clock: Arc<dyn Environment>,
+        log: impl Fn(Arguments<'_>),
+    ) {
+        let Some(ends) = &self.ends else { return };
+        let Ends { driver, number, view, .. } = ends;
+        loop {
+            again::ended(&*clock, || view.has_ended()).await;
+            let again = || view.open_again(driver, *number, l4::utcb::my_global_id(), places::CONSOLE_NEWS);
+            let is_there = again::connect(&*clock, again).await;
+            ends.is_gone.store(!is_there, Ordering::Release);
+            self.queue.wake(Readiness::READ | Readiness::WRITE);
+            if !is_there {
+                return log(format_args!("console {number} of the server {driver} has ended for good"));
+            }
+            log(format_args!("console {number} of the server {driver} is there again"));
+        }
+    }
 }
 
 impl Line for Port {
@@ -115,8 +147,12 @@ impl Line for Port {
 }
 
 impl Ends {
+    fn is_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Acquire)
+    }
+
     /// Opens a console. `None`: there is none of this number.
-    fn open(driver: &str, number: u64) -> Option<Ends> {
+    fn open(driver: &'static str, number: u64) -> Option<Ends> {
         let thread = l4::utcb::my_global_id();
         match client::open(
             driver,
@@ -128,7 +164,9 @@ impl Ends {
             Ok(Console { output, input, view, size }) => {
                 let (columns, rows) = size.unwrap_or((0, 0));
                 let size = WindowSize { columns, rows, ..WindowSize::default() };
-                Some(Ends { output: SpinLock::new(output), input: SpinLock::new(input), view, size })
+                let (output, input) = (SpinLock::new(output), SpinLock::new(input));
+                let is_gone = AtomicBool::new(false);
+                Some(Ends { driver, number, is_gone, output, input, view, size })
             }
             Err(Status::NotFound) => None,
             Err(status) => {
@@ -155,7 +193,7 @@ impl VirtualPorts {
     /// The screen: the number of its consoles, their size, and the way to it.
     pub(crate) fn screen(&self) -> Option<(u8, WindowSize, Arc<dyn Screen>)> {
         let ends = self.0.first()?.ends.as_ref()?;
-        Some((self.0.len() as u8, ends.size, Arc::new(ScreenDriver(ends.view))))
+        Some((self.0.len() as u8, ends.size, Arc::new(ScreenDriver(ends.view.clone()))))
     }
 
     /// Tells `consoles` which of them is visible, whenever another one is; never returns.

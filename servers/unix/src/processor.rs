@@ -11,16 +11,16 @@ const FSGSBASE: u32 = 1;
 /// The bit of AT_HWCAP2 that tells programs that they may use the FSGSBASE instructions.
 const MAY_WRITE_BASES: u64 = 2;
 
-/// Describes the processor that this program runs on. `processors` is their number; `extended_size`
-/// is the size of a thread's extended state in bytes.
-pub(crate) fn describe(processors: usize, extended_size: usize) -> Processor {
+/// Describes the processor that this program runs on. `extended_size` is the size of a thread's
+/// extended state in bytes.
+pub(crate) fn describe(extended_size: usize) -> Processor {
     let basic = __cpuid(1);
     let extended = if __cpuid(0).eax >= 7 { __cpuid_count(7, 0).ebx } else { 0 };
     Processor {
         features: basic.edx.into(),
         more_features: if extended & FSGSBASE != 0 { MAY_WRITE_BASES } else { 0 },
         extended_size,
-        shared_object: (processors > 1).then_some(crate::shared_object::ADDRESS),
+        shared_object: Some(crate::shared_object::ADDRESS),
     }
 }
 

@@ -8,11 +8,11 @@ use core::future::Future;
 use core::marker::PhantomData;
 use core::time::Duration;
 use mach::Machine;
-use mach::machine::ThreadState;
+use mach::machine::{Protection, ThreadState};
 use unix::front_end::{FrontEndNumber, FrontEnds, Programs};
 use unix::log::Log;
 use unix::process::Pid;
-use unix::thread::{End, Host, Shortage, Task, Thread};
+use unix::thread::{End, Host, Shortage, SystemPage, Task, Thread};
 use unix::{Error, Result};
 
 /// The operations of the machine that the server needs in addition to [`Machine`].
@@ -25,6 +25,19 @@ pub trait Driver<M: Machine>: Send + Sync + 'static {
     fn prepare(&self, task: &Task<M>) -> Result<()> {
         let _ = task;
         Ok(())
+    }
+
+    /// Maps what every program finds in its memory, if a program has accessed `address`, where it
+    /// is. False: it is not there, or the access is not allowed. Fails with `ENOMEM` if memory is
+    /// short.
+    fn provide(&self, task: &Task<M>, address: u64, access: Protection) -> Result<bool> {
+        let _ = (task, address, access);
+        Ok(false)
+    }
+
+    /// The pages that [`provide`](Self::provide) maps.
+    fn system_pages(&self) -> &[SystemPage] {
+        &[]
     }
 
     /// Makes every system call of the programs in an address space come to the server.
@@ -129,6 +142,10 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
 impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Host<M> for Server<M, D, F> {
     fn prepare(&self, task: &Task<M>) -> Result<()> {
         self.driver.prepare(task)
+    }
+
+    fn system_pages(&self) -> &[SystemPage] {
+        self.driver.system_pages()
     }
 
     fn observe(&self, task: &Task<M>) {

@@ -1,160 +1,328 @@
 //! The shared object that programs find in their memory (AT_SYSINFO_EHDR, the vDSO of Linux): a
-//! page that the server maps into every program, at an address where programs cannot map anything.
-//! It has one function, getcpu(2), which reads the processor number that the kernel keeps in the
-//! thread's UTCB, and so needs no system call. C libraries use it for sched_getcpu(3). Programs get
-//! the page only if there are several processors.
+//! page of code, and after it a page with the clock, at an address where programs cannot map
+//! anything. By its functions C libraries read the clocks and the processor's number without a
+//! system call.
 //!
-//! A program that sets its own GS base (no C library does) must use the system call getcpu instead.
+//! A program gets the pages when it touches one of them for the first time, and cannot write to
+//! them. A program that sets its own GS base (no C library does) must use the system call getcpu
+//! instead of the function.
 
 use alloc::vec::Vec;
 use core::arch::naked_asm;
 use l4::x2::utcb;
 use mach::Machine;
-use mach::machine::{Frame, PAGE_SHIFT, PhysicalPage, PmapChange, Protection};
+use mach::machine::{Frame, PAGE_SHIFT, PAGE_SIZE, PhysicalPage, PmapChange, Protection};
 use mach_l4::L4Machine;
 use unix::memory::Memory;
+use unix::thread::SystemPage;
 use unix::{Error, Result};
+use unix_server::elf_object::{self, Function};
+
+use crate::environment::TimeScale;
 
 /// The address of the shared object: between the addresses that programs may use and the UTCBs,
 /// after the page of bounce mode.
 pub(crate) const ADDRESS: u64 = 0x7fff_8000_2000;
+/// The address of the page with the clock.
+const CLOCK: u64 = ADDRESS + PAGE_SIZE as u64;
+
+/// What every program finds there.
+pub(crate) const PAGES: [SystemPage; 2] = [
+    SystemPage { name: "[vdso]", address: ADDRESS, execute: true },
+    SystemPage { name: "[vvar]", address: CLOCK, execute: false },
+];
+
+/// Byte offsets in the page with the clock. The sequence is odd while the other words change. In
+/// mode 1 the nanoseconds of the monotonic clock are the time-stamp counter minus the base, times
+/// the multiplier, shifted down; in mode 0 only a system call tells the time. The clock of the day
+/// is later by whole seconds.
+const SEQUENCE: usize = 0;
+const MODE: usize = 4;
+const BASE: usize = 8;
+const MULTIPLIER: usize = 16;
+const SHIFT: usize = 24;
+const DAY_SECONDS: usize = 32;
+const CLOCK_SIZE: usize = 40;
+
+/// How often a reader looks at the clock while it changes, before it makes the system call.
+const TRIES: usize = 64;
 
 /// The offset from a thread's GS base at which the number of its processor is.
 const NUMBER: usize = (utcb::PROCESSOR_NUMBER - utcb::SELF_POINTER) as usize * 8;
-/// How many bytes of code are copied into the page.
-const CODE_SIZE: usize = 32;
-const NAMES: &[u8] = b"\0__vdso_getcpu\0linux-vdso.so.1\0LINUX_2.6\0";
-const FUNCTION_NAME: u32 = 1;
-const OBJECT_NAME: u32 = 15;
-const VERSION_NAME: u32 = 31;
 
-// The offsets of the parts of the shared object in its page.
-const PROGRAM_HEADERS: usize = 64;
-const DYNAMIC: usize = PROGRAM_HEADERS + 2 * 56;
-const HASH: usize = DYNAMIC + 10 * 16;
-const SYMBOLS: usize = HASH + 24;
-const VERSIONS: usize = SYMBOLS + 2 * 24;
-const DEFINITIONS: usize = VERSIONS + 4;
-const STRINGS: usize = DEFINITIONS + 2 * 28;
-const CODE: usize = (STRINGS + NAMES.len()).next_multiple_of(32);
-const SIZE: usize = CODE + CODE_SIZE;
-
-/// The page with the shared object, which is mapped into every program.
-pub(crate) struct SharedObject(Frame);
+/// The pages that are mapped into programs.
+pub(crate) struct SharedObject {
+    code: Frame,
+    clock: Frame,
+}
 
 impl SharedObject {
-    /// Makes the page with the shared object. Fails with `ENOMEM` if memory is short.
-    pub(crate) fn new(machine: &L4Machine) -> Result<SharedObject> {
-        let frame = machine.allocate_frames(0).ok_or(Error::ENOMEM)?;
-        machine.zero_frame(frame);
-        machine.write_frame(frame, 0, &image());
-        Ok(SharedObject(frame))
+    /// Makes the pages. `scale` says how the clock follows from the time-stamp counter, if it does;
+    /// `started` is the time of the day when the clock was 0, in seconds since 1970. Fails with
+    /// `ENOMEM` if memory is short.
+    pub(crate) fn new(machine: &L4Machine, scale: Option<TimeScale>, started: u64) -> Result<SharedObject> {
+        let page = |bytes: &[u8]| {
+            let frame = machine.allocate_frames(0).ok_or(Error::ENOMEM)?;
+            machine.zero_frame(frame);
+            machine.write_frame(frame, 0, bytes);
+            Ok(frame)
+        };
+        let (functions, code) = code();
+        let object = elf_object::build(&functions, &code);
+        assert!(object.len() <= PAGE_SIZE as usize, "the object is one page");
+        let code = page(&object)?;
+        let clock = page(&clock(scale, started))?;
+        Ok(SharedObject { code, clock })
     }
 
-    /// Maps the shared object into a program's memory. Fails with `ENOMEM` if memory is short.
-    pub(crate) fn install(&self, machine: &L4Machine, memory: &Memory<L4Machine>) -> Result<()> {
-        install(machine, memory, ADDRESS, self.0)
+    /// Maps the pages into the memory of a program that has accessed `address`, if that is in one
+    /// of them. False: it is not, or the access is not allowed. Fails with `ENOMEM` if memory is
+    /// short.
+    pub(crate) fn provide(
+        &self,
+        machine: &L4Machine,
+        memory: &Memory<L4Machine>,
+        address: u64,
+        access: Protection,
+    ) -> Result<bool> {
+        let allowed = match address & !(PAGE_SIZE as u64 - 1) {
+            ADDRESS => Protection::READ | Protection::EXECUTE,
+            CLOCK => Protection::READ,
+            _ => return Ok(false),
+        };
+        if !allowed.contains(access) {
+            return Ok(false);
+        }
+        install(
+            machine,
+            memory,
+            &[
+                (ADDRESS, self.code, Protection::READ | Protection::EXECUTE),
+                (CLOCK, self.clock, Protection::READ),
+            ],
+        )?;
+        Ok(true)
     }
 }
 
-/// Maps a page of the server's into a program's memory, to be read and executed, at an address
-/// where programs cannot map anything. Fails with `ENOMEM` if memory is short.
+/// Maps pages of the server's into a program's memory, each at an address where programs cannot map
+/// anything. Fails with `ENOMEM` if memory is short.
 pub(crate) fn install(
     machine: &L4Machine,
     memory: &Memory<L4Machine>,
-    address: u64,
-    frame: Frame,
+    pages: &[(u64, Frame, Protection)],
 ) -> Result<()> {
-    let enter = PmapChange::Enter {
+    let enter = |&(address, frame, protection)| PmapChange::Enter {
         address,
         page: PhysicalPage::Frame(frame),
         shift: PAGE_SHIFT,
-        protection: Protection::READ | Protection::EXECUTE,
+        protection,
     };
-    let entered = memory.map().with_pmap(|pmap| machine.pmap_change(pmap, &[enter]));
+    let changes: Vec<PmapChange> = pages.iter().map(enter).collect();
+    let entered = memory.map().with_pmap(|pmap| machine.pmap_change(pmap, &changes));
     entered.ok_or(Error::ESRCH)?.map_err(|_| Error::ENOMEM)
 }
 
-/// The hash of a name in ELF files.
-fn hash(name: &[u8]) -> u32 {
-    name.iter().fold(0, |hash: u32, &byte| {
-        let hash = (hash << 4).wrapping_add(byte.into());
-        (hash ^ (hash >> 28) << 4) & 0x0fff_ffff
-    })
+/// The contents of the page with the clock.
+fn clock(scale: Option<TimeScale>, started: u64) -> [u8; CLOCK_SIZE] {
+    let mut page = [0; CLOCK_SIZE];
+    let mut put = |at: usize, bytes: &[u8]| page[at..at + bytes.len()].copy_from_slice(bytes);
+    if let Some(scale) = scale {
+        put(MODE, &1u32.to_le_bytes());
+        put(MULTIPLIER, &scale.multiplier.to_le_bytes());
+        put(SHIFT, &scale.shift.to_le_bytes());
+    }
+    put(DAY_SECONDS, &started.to_le_bytes());
+    page
 }
 
-/// The ELF file: a header, two segments (the whole file; the dynamic section), a hash table with
-/// one chain, one symbol, and the symbol's version, which Go's run-time library requires.
-fn image() -> Vec<u8> {
-    let mut image = Vec::with_capacity(SIZE);
-    let half = |values: &[u16]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
-    let words = |values: &[u32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
-    let longs = |values: &[u64]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
-    // 64 bits, little-endian, ELF version 1; a shared object for x86-64.
-    image.extend(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0");
-    image.extend(half(&[3, 62]));
-    image.extend(words(&[1]));
-    image.extend(longs(&[0, PROGRAM_HEADERS as u64, 0]));
-    image.extend(words(&[0]));
-    image.extend(half(&[64, 56, 2, 64, 0, 0]));
-    // PT_LOAD, readable and executable; PT_DYNAMIC, readable.
-    let segments = [(1, 5, 0, SIZE as u64), (2, 4, DYNAMIC as u64, (HASH - DYNAMIC) as u64)];
-    for (kind, flags, start, size) in segments {
-        image.extend(words(&[kind, flags]));
-        image.extend(longs(&[start, start, start, size, size, if kind == 1 { 0x1000 } else { 8 }]));
-    }
-    // DT_SONAME, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_STRSZ, DT_SYMENT, DT_VERSYM, DT_VERDEF,
-    // DT_VERDEFNUM, DT_NULL.
-    image.extend(longs(&[14, OBJECT_NAME.into(), 4, HASH as u64, 5, STRINGS as u64, 6, SYMBOLS as u64]));
-    image.extend(longs(&[10, NAMES.len() as u64, 11, 24, 0x6fff_fff0, VERSIONS as u64]));
-    image.extend(longs(&[0x6fff_fffc, DEFINITIONS as u64, 0x6fff_fffd, 2, 0, 0]));
-    // The hash table: one bucket and two symbols. The bucket begins with symbol 1, whose chain ends
-    // there.
-    image.extend(words(&[1, 2, 1, 0, 0, 0]));
-    image.extend(longs(&[0, 0, 0]));
-    // The symbol: a global function. Its section number is any that does not mean "undefined"; the
-    // file has no sections.
-    image.extend(words(&[FUNCTION_NAME, 0x0001_0012]));
-    image.extend(longs(&[CODE as u64, CODE_SIZE as u64]));
-    // Versions: symbol 0 has none, symbol 1 has version 2. Version 1 is the object's own name.
-    image.extend(half(&[0, 2]));
-    for (flag, index, name, next) in [(1, 1, OBJECT_NAME, 28), (0, 2, VERSION_NAME, 0)] {
-        let text = NAMES[name as usize..].split(|&byte| byte == 0).next().unwrap_or_default();
-        image.extend(half(&[1, flag, index, 1]));
-        image.extend(words(&[hash(text), 20, next, name, 0]));
-    }
-    image.extend(NAMES);
-    image.resize(CODE, 0);
-    image.extend(code());
-    image
+/// The bytes of code that are copied for each function: more than any of them has.
+const FUNCTION_SIZE: usize = 160;
+
+/// The functions, by the names under which C libraries look for them.
+const FUNCTIONS: [(&str, extern "C" fn() -> !); 5] = [
+    ("__vdso_clock_gettime", clock_gettime),
+    ("__vdso_gettimeofday", gettimeofday),
+    ("__vdso_time", time),
+    ("__vdso_clock_getres", clock_getres),
+    ("__vdso_getcpu", getcpu),
+];
+
+/// Where the functions are in the code of the object, and the code. It is position-independent, and
+/// finds the page with the clock after its own.
+fn code() -> ([Function; FUNCTIONS.len()], Vec<u8>) {
+    let mut code = Vec::new();
+    let functions = FUNCTIONS.map(|(name, function)| {
+        let start = code.len();
+        // SAFETY: the program's code is readable. The function is followed by more code of this
+        // program, so that this many bytes can be read.
+        #[allow(unsafe_code, reason = "a function's code as bytes")]
+        code.extend_from_slice(unsafe { core::slice::from_raw_parts(function as *const u8, FUNCTION_SIZE) });
+        Function { name, start, size: FUNCTION_SIZE }
+    });
+    (functions, code)
 }
 
-fn code() -> &'static [u8] {
-    // SAFETY: the program's code is readable, and more code of this program follows the entry, so
-    // that `CODE_SIZE` bytes can be read.
-    #[allow(unsafe_code, reason = "the function's code as bytes")]
-    unsafe {
-        core::slice::from_raw_parts(getcpu as *const u8, CODE_SIZE)
-    }
+/// Code that reads the clock: RAX gets the seconds since the start, RDX the nanoseconds, R8 the
+/// address of the clock's page. It changes RCX, R9 and R10, and goes to the label 90 if only a system
+/// call tells the time.
+macro_rules! read_clock {
+    () => {
+        concat!(
+            "lea r8, [rip]\n",
+            "and r8, -4096\n",
+            "add r8, 4096\n",
+            "mov r9d, {tries}\n",
+            "80:\n",
+            "mov r10d, [r8 + {sequence}]\n",
+            "test r10d, 1\n",
+            "jnz 81f\n",
+            "cmp dword ptr [r8 + {mode}], 1\n",
+            "jne 90f\n",
+            "lfence\n",
+            "rdtsc\n",
+            "shl rdx, 32\n",
+            "or rax, rdx\n",
+            "sub rax, [r8 + {base}]\n",
+            "mov ecx, [r8 + {shift}]\n",
+            "mul qword ptr [r8 + {multiplier}]\n",
+            "shrd rax, rdx, cl\n",
+            "cmp r10d, [r8 + {sequence}]\n",
+            "je 82f\n",
+            "81:\n",
+            "pause\n",
+            "dec r9d\n",
+            "jnz 80b\n",
+            "jmp 90f\n",
+            "82:\n",
+            "mov ecx, 1000000000\n",
+            "xor edx, edx\n",
+            "div rcx\n",
+        )
+    };
 }
 
-/// `int getcpu(unsigned *processor, unsigned *node)`. The code is copied into the page and never
-/// called here.
-#[unsafe(naked)]
-#[allow(unsafe_code, reason = "code of programs")]
-extern "C" fn getcpu() -> ! {
-    naked_asm!(
-        "mov eax, gs:[{number}]",
-        "test rdi, rdi",
-        "jz 2f",
-        "mov [rdi], eax",
-        "2:",
-        "xor eax, eax",
-        "test rsi, rsi",
-        "jz 3f",
-        "mov [rsi], eax",
-        "3:",
-        "ret",
-        number = const NUMBER,
-    )
+/// The naked function `$name`, whose code is copied into the page and never called here.
+macro_rules! function {
+    ($(#[$documentation:meta])* $name:ident: $($code:expr),*; $($key:ident = $value:expr),*) => {
+        $(#[$documentation])*
+        #[unsafe(naked)]
+        #[allow(unsafe_code, reason = "code of programs")]
+        extern "C" fn $name() -> ! {
+            naked_asm!($($code,)* $($key = const $value,)*)
+        }
+    };
+}
+
+function! {
+    /// `int clock_gettime(int clock, struct timespec *)`. The clocks of the day are 0, 5, 8 and 11,
+    /// those of the time since the start 1, 4, 6, 7 and 9; all others need the system call.
+    clock_gettime:
+    "cmp edi, 11",
+    "ja 90f",
+    "mov eax, 0xbf3",
+    "bt eax, edi",
+    "jnc 90f",
+    read_clock!(),
+    "mov ecx, 0x921",
+    "bt ecx, edi",
+    "jnc 2f",
+    "add rax, [r8 + {day}]",
+    "2:",
+    "mov [rsi], rax",
+    "mov [rsi + 8], rdx",
+    "xor eax, eax",
+    "ret",
+    "90:",
+    "mov eax, 228",
+    "syscall",
+    "ret";
+    tries = TRIES, sequence = SEQUENCE, mode = MODE, base = BASE, shift = SHIFT, multiplier = MULTIPLIER,
+    day = DAY_SECONDS
+}
+
+function! {
+    /// `int gettimeofday(struct timeval *, struct timezone *)`.
+    gettimeofday:
+    "test rdi, rdi",
+    "jz 2f",
+    read_clock!(),
+    "add rax, [r8 + {day}]",
+    "mov [rdi], rax",
+    "mov eax, edx",
+    "xor edx, edx",
+    "mov ecx, 1000",
+    "div ecx",
+    "mov [rdi + 8], rax",
+    "2:",
+    "test rsi, rsi",
+    "jz 3f",
+    "mov qword ptr [rsi], 0",
+    "3:",
+    "xor eax, eax",
+    "ret",
+    "90:",
+    "mov eax, 96",
+    "syscall",
+    "ret";
+    tries = TRIES, sequence = SEQUENCE, mode = MODE, base = BASE, shift = SHIFT, multiplier = MULTIPLIER,
+    day = DAY_SECONDS
+}
+
+function! {
+    /// `time_t time(time_t *)`.
+    time:
+    read_clock!(),
+    "add rax, [r8 + {day}]",
+    "test rdi, rdi",
+    "jz 2f",
+    "mov [rdi], rax",
+    "2:",
+    "ret",
+    "90:",
+    "mov eax, 201",
+    "syscall",
+    "ret";
+    tries = TRIES, sequence = SEQUENCE, mode = MODE, base = BASE, shift = SHIFT, multiplier = MULTIPLIER,
+    day = DAY_SECONDS
+}
+
+function! {
+    /// `int clock_getres(int clock, struct timespec *)`: a nanosecond for each clock that needs no
+    /// system call.
+    clock_getres:
+    "cmp edi, 11",
+    "ja 90f",
+    "mov eax, {clocks}",
+    "bt eax, edi",
+    "jnc 90f",
+    "test rsi, rsi",
+    "jz 2f",
+    "mov qword ptr [rsi], 0",
+    "mov qword ptr [rsi + 8], 1",
+    "2:",
+    "xor eax, eax",
+    "ret",
+    "90:",
+    "mov eax, 229",
+    "syscall",
+    "ret";
+    clocks = 0xbf3
+}
+
+function! {
+    /// `int getcpu(unsigned *processor, unsigned *node)`.
+    getcpu:
+    "mov eax, gs:[{number}]",
+    "test rdi, rdi",
+    "jz 2f",
+    "mov [rdi], eax",
+    "2:",
+    "xor eax, eax",
+    "test rsi, rsi",
+    "jz 3f",
+    "mov [rsi], eax",
+    "3:",
+    "ret";
+    number = NUMBER
 }

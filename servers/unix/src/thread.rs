@@ -101,10 +101,16 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
             // These events need no service: no messages of programs have a meaning to the server.
             Event::SystemCall(_) | Event::Recalled | Event::Message(_) => {}
             Event::PageFault(fault) => {
-                if thread.begin_fault() {
-                    // A thread that is being killed does not wait for memory.
-                    let serving = Box::pin(thread.fault(&fault));
-                    let _ = thread.system().processes().killable(tid, serving).await;
+                match self.driver.provide(thread.memory(), fault.address, fault.access) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        if thread.begin_fault() {
+                            // A thread that is being killed does not wait for memory.
+                            let serving = Box::pin(thread.fault(&fault));
+                            let _ = thread.system().processes().killable(tid, serving).await;
+                        }
+                    }
+                    Err(_) => thread.out_of_memory(),
                 }
             }
             Event::Exception(exception) => {

@@ -2,6 +2,7 @@
 
 use crate::report::Report;
 use alloc::vec::Vec;
+use l4::x2::Time;
 use l4::x2::extension::{ACCEPT_NOTIFICATION, NOTIFICATION_LABEL};
 use l4::{ipc, utcb};
 use rt::root::Status;
@@ -25,6 +26,33 @@ pub(crate) fn test() -> ! {
     report.test(again == Err(Status::InUse), "ENT0002", "the source has one client");
     let are_random = opened.is_ok_and(|mut source| are_random(&read(&mut source)));
     report.test(are_random, "ENT0003", "more bytes than the ring holds come, and they are random");
+    l4::start::halt()
+}
+
+/// How often root starts a driver again.
+const RESTARTS: usize = 5;
+/// How long the client waits before it looks again.
+const LOOK: Time = Time::period(10_000);
+
+/// The main function of a client of a driver that ends again and again.
+pub(crate) fn test_ends() -> ! {
+    let mut report = Report::plan(2);
+    let me = utcb::my_global_id();
+    let mut source = client::open("entropy", AREA, me, BITS).expect("there is a source");
+    let (mut pieces, mut ends) = (Vec::new(), 0);
+    while pieces.len() < PIECES {
+        let mut piece = [0; PIECE];
+        if source.read(&mut piece) {
+            pieces.push(piece);
+            continue;
+        }
+        ipc::sleep(LOOK);
+        if source.has_ended() && source.open_again("entropy", me, BITS).is_ok() {
+            ends += 1;
+        }
+    }
+    report.test(ends == RESTARTS, "ENT0006", "the client goes on with each driver that is started again");
+    report.test(are_random(&pieces), "ENT0007", "no bytes come twice");
     l4::start::halt()
 }
 

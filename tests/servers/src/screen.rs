@@ -2,10 +2,12 @@
 //! which also presses the keys.
 
 use crate::report::Report;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use console::client::{self, Console};
 use core::fmt::Write;
+use l4::x2::Time;
 use l4::x2::extension::{ACCEPT_NOTIFICATION, NOTIFICATION_LABEL};
 use l4::{ipc, utcb};
 use rt::root::{self, Status};
@@ -52,6 +54,59 @@ pub(crate) fn test() -> ! {
     let left = first.input.read(&mut [0; 8]);
     report.test(left == 0, "SCR0006", "keys go to the console that is visible only");
     l4::start::halt()
+}
+
+/// How often root starts a server again.
+const RESTARTS: usize = 5;
+/// How many rows are written to the server that ends.
+const ROWS: usize = 20;
+/// How long the client waits before it looks again.
+const LOOK: Time = Time::period(10_000);
+
+/// The main function of a client of a server that ends again and again.
+pub(crate) fn test_ends() -> ! {
+    let mut report = Report::plan(2);
+    let me = utcb::my_global_id();
+    let mut console = client::open("screen", 1, AREA, me, BITS).expect("there is a screen");
+    let mut ends = 0;
+    for row in 1..=ROWS {
+        let text = format!("\x1b[3{}mrow {row:02}.\x1b[m\r\n", row % 8);
+        assert_eq!(console.output.write(text.as_bytes()), text.len(), "there is room for a row");
+        while !console.output.is_drained() {
+            ends += usize::from(go_on(&console, 1));
+        }
+    }
+    report.test(ends == RESTARTS, "SCR0030", "a client goes on with each server that is started again");
+    // The cursor is where it is after so many rows: none is there twice.
+    console.output.write(b"\x1b[6n");
+    let mut answer = Vec::new();
+    while answer.last() != Some(&b'R') {
+        let mut bytes = [0; 16];
+        let count = console.input.read(&mut bytes);
+        answer.extend_from_slice(&bytes[..count]);
+        go_on(&console, 1);
+    }
+    report.test(answer == format!("\x1b[{};1R", ROWS + 1).as_bytes(), "SCR0031", "no row comes twice");
+    say("all rows are written");
+    for number in 1..=3 {
+        say(&format!("press key {number}"));
+        let mut key = [0; 8];
+        while console.input.read(&mut key) == 0 {
+            go_on(&console, 1);
+        }
+        let key = char::from(key[0]);
+        say(&format!("key {number} is {key}"));
+        // The keyboard's driver has ended; the next one is found within half a second.
+        ipc::sleep(Time::period(2_000_000));
+    }
+    l4::start::halt()
+}
+
+/// Waits a moment. Opens the console again if its server was started again; returns whether it was.
+fn go_on(console: &Console, number: u64) -> bool {
+    ipc::sleep(LOOK);
+    let thread = utcb::my_global_id();
+    console.view.has_ended() && console.view.open_again("screen", number, thread, BITS).is_ok()
 }
 
 fn say(line: &str) {

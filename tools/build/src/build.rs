@@ -89,6 +89,7 @@ pub fn kernel_and_programs(names: &[&str]) -> Result<()> {
     named(&FlagSet::user()?, &toolchain, names, profile()?)?;
     programs_c::build_named(names)?
         .iter()
+        .chain(&mach_programs::build_named(names)?)
         .chain(&configurations()?)
         .try_for_each(|file| install(file).map(drop))
 }

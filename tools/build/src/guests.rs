@@ -26,8 +26,9 @@ const MODULES: [Program; 3] = [
 ];
 
 /// The programs in the images of guest tests, below /tests/bin.
-const TESTS: [Program; 16] = [
+const TESTS: [Program; 17] = [
     program("attack", "tests/guests/attack.c", "musl-gcc"),
+    program("clocks", "tests/guests/clocks.c", "gcc"),
     program("generations", "tests/guests/generations.c", "musl-gcc"),
     program("kernel-memory", "tests/guests/kernel_memory.c", "musl-gcc"),
     program("limits", "tests/guests/limits.c", "gcc"),

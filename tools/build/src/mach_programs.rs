@@ -22,10 +22,29 @@ const SHARED: &str = "tap.c";
 
 /// Builds the programs whose sources have changed. Returns all programs.
 pub(crate) fn build(verbose: bool) -> Result<Vec<PathBuf>> {
+    build_chosen(|_| true, verbose)
+}
+
+/// Builds those of the named boot files that are such programs. Returns them.
+pub(crate) fn build_named(names: &[&str]) -> Result<Vec<PathBuf>> {
+    build_chosen(|name| names.contains(&name), false)
+}
+
+fn build_chosen(is_chosen: impl Fn(&str) -> bool, verbose: bool) -> Result<Vec<PathBuf>> {
     let sources = tree::files(&tree::root().join(PROGRAMS), &[".c"])?;
+    let is_program = |source: &&PathBuf| source.file_name().is_some_and(|name| name != SHARED);
+    let programs = sources.iter().filter(is_program).filter(|source| is_chosen(&boot_file(source)));
+    let programs: Vec<&PathBuf> = programs.collect();
+    if programs.is_empty() {
+        return Ok(Vec::new());
+    }
     let stubs = INTERFACES.iter().map(|name| stubs(name)).collect::<Result<Vec<_>>>()?;
-    let programs = sources.iter().filter(|source| source.file_name().is_some_and(|name| name != SHARED));
-    programs.map(|source| program(source, &stubs, verbose)).collect()
+    programs.into_iter().map(|source| program(source, &stubs, verbose)).collect()
+}
+
+/// The name of the boot file of a program.
+fn boot_file(source: &Path) -> String {
+    format!("mach-{}", source.file_stem().unwrap_or_default().to_string_lossy())
 }
 
 /// Writes the stubs of an interface. Returns their source; the header is next to it.
@@ -59,8 +78,7 @@ fn stubs(name: &str) -> Result<PathBuf> {
 }
 
 fn program(source: &Path, stubs: &[PathBuf], verbose: bool) -> Result<PathBuf> {
-    let name = format!("mach-{}", source.file_stem().unwrap_or_default().to_string_lossy());
-    let output = tree::target().join("native-mach").join(name);
+    let output = tree::target().join("native-mach").join(boot_file(source));
     let directory = source.parent().unwrap_or(Path::new("."));
     let mut sources = vec![source.to_path_buf(), directory.join(SHARED)];
     sources.extend(tree::files(&tree::root().join(LIBRARY), &[".c", ".S"])?);

@@ -181,3 +181,54 @@ fn remove_old(kept: &Path) {
         let _ = fs::remove_dir_all(old);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is kept of images and installed systems, with what is in each.
+    fn kept() -> Vec<PathBuf> {
+        let list = |directory: &Path| {
+            let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+            entries.map(|entry| entry.path()).collect::<Vec<_>>()
+        };
+        let kinds =
+            ["images", "systems"].map(|kind| tree::target().join("guests").join(kind).join("minimal"));
+        let mut paths: Vec<PathBuf> = kinds.iter().flat_map(|kind| list(kind)).collect();
+        paths.extend(paths.clone().iter().flat_map(|path| list(path)));
+        paths.sort();
+        paths
+    }
+
+    #[test]
+    fn a_package_that_does_not_exist_is_refused_by_apt_and_leaves_nothing() {
+        let before = kept();
+        let packages = vec!["no-such-package-as-this".to_string()];
+        let request = Request { name: "minimal".into(), packages, ..Request::default() };
+        let refused = format!("{:#}", make(&request).unwrap_err());
+        assert!(refused.contains("apt refuses:"), "{refused}");
+        assert!(refused.contains("Unable to locate package no-such-package-as-this"), "{refused}");
+        assert_eq!(kept(), before);
+    }
+
+    #[test]
+    fn an_image_that_cannot_be_written_whole_leaves_nothing() {
+        let scratch = mac_build::scratch::Scratch::new("half-made-image").unwrap();
+        let mut header = ::tar::Header::new_ustar();
+        header.set_uid(0);
+        header.set_gid(0);
+        header.set_mtime(0);
+        header.set_mode(0o644);
+        header.set_size(1 << 20);
+        let mut system = ::tar::Builder::new(Vec::new());
+        system.append_data(&mut header, "file", &vec![1; 1 << 20][..]).unwrap();
+        let archive = scratch.0.join("system.tar");
+        fs::write(&archive, system.into_inner().unwrap()).unwrap();
+        let files = Tree::of_system(&archive, &[], |_| false).unwrap();
+        // What is to be packed is gone when it is read.
+        File::options().write(true).open(&archive).unwrap().set_len(1 << 10).unwrap();
+        let path = scratch.0.join("made").join(MODULE);
+        let written = write(&files, &path);
+        assert!(written.is_err() && fs::read_dir(scratch.0.join("made")).unwrap().count() == 0);
+    }
+}

@@ -8,6 +8,7 @@
 
 mod apt;
 mod archive;
+mod at_terminal;
 mod definitions;
 mod go;
 mod image;
@@ -58,6 +59,9 @@ pub fn boot(run: &Run) -> Result<Verdict> {
     }
     if !run.suite.piped.is_empty() {
         return piped::run(run);
+    }
+    if run.suite.stick {
+        return stick::run(run);
     }
     boots::run(run)
 }

@@ -3,7 +3,7 @@
 
 use super::session::Start;
 use super::streams::Streams;
-use super::{Request, make, suite};
+use super::{Request, at_terminal, make, suite};
 use anyhow::{Context, Result, bail};
 use mac_build::scratch::file_name;
 use mac_build::tree;
@@ -24,26 +24,38 @@ pub(super) struct Piped {
     pub(super) id: String,
     sentence: String,
     /// The command and its arguments.
-    command: Vec<String>,
+    pub(super) command: Vec<String>,
     /// How many bytes are piped in: a fixed sequence in which all values occur.
     #[serde(default)]
     input: u64,
     /// What the command writes to its standard output.
-    output: Expected,
+    pub(super) output: Expected,
     /// What the command writes to its standard error.
     #[serde(default)]
     errors: Expected,
     /// The command's exit status, as a shell has it.
-    status: i32,
+    pub(super) status: i32,
     /// Whether the reader of the output closes it when all that is expected has come. Else nothing
     /// more must come.
     #[serde(default)]
     closes: bool,
+    /// The command is at a terminal instead: for each text that it shows, what is typed then. All
+    /// that it shows in between is compared with `output`, which ends what it shows.
+    #[serde(default)]
+    pub(super) terminal: Vec<Exchange>,
+}
+
+/// What a command shows at a terminal, and what is typed then.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Exchange {
+    pub(super) shows: String,
+    pub(super) typed: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-enum Expected {
+pub(super) enum Expected {
     /// So many bytes of the sequence.
     Sequence(u64),
     /// This text, any number of times if the reader closes the output.
@@ -83,7 +95,10 @@ pub(super) fn run(run: &Run) -> Result<Verdict> {
     let mut verdict = Verdict { log, ..Verdict::default() };
     for name in &run.suite.piped {
         let test = Piped::read(name)?;
-        let wrong = play(&test, run, &mut verdict)?;
+        let wrong = match test.terminal.is_empty() {
+            true => play(&test, run, &mut verdict)?,
+            false => at_terminal::play(&test, run, &verdict.log)?,
+        };
         let outcome = if wrong.is_empty() { Outcome::Passed } else { Outcome::Failed };
         verdict.tail.extend(wrong.iter().map(|wrong| format!("{name}: {wrong}")));
         verdict.tests.push(Test { id: test.id, sentence: test.sentence, outcome });

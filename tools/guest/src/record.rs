@@ -69,8 +69,8 @@ fn chosen(filter: Option<&str>) -> Result<Vec<Suite>> {
     // recorded in a suite with a small one.
     suites.retain(|suite| suite.filling <= SMALL_FILLING);
     let is_named = suites.iter().any(|suite| Some(suite.name.as_str()) == filter);
-    // What is expected of piped commands is in their table.
-    suites.retain(|suite| suite.piped.is_empty());
+    // What is expected of piped commands and of sticks is in their tables.
+    suites.retain(|suite| suite.piped.is_empty() && !suite.stick);
     suites.retain(|suite| match filter {
         None => true,
         Some(name) if is_named => suite.name == name,

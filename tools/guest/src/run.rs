@@ -9,6 +9,7 @@ use mac_build::scratch::show;
 use mac_machine::qemu::Machine;
 use mac_machine::shares::{Share, Shared};
 use mac_machine::suites::Mode;
+use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -44,12 +45,46 @@ pub struct Options {
     /// Show nothing but the shell: neither what starts nor what there is to try
     #[arg(long, short, conflicts_with = "verbose")]
     quiet: bool,
+    /// Whether a command is at this terminal, which then passes each key and the window's size on:
+    /// `auto` says so if input and output are a terminal. Otherwise lines that are typed are its
+    /// input
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
+    tty: Tty,
     /// Run this command instead of a shell, and end with its status
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
 }
 
+/// Whether a command is at the user's terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Tty {
+    /// If input and output are a terminal
+    Auto,
+    /// It must be
+    Yes,
+    /// It is not
+    No,
+}
+
 impl Options {
+    /// Whether what runs is at this terminal. `terminals`: which of the standard descriptors are
+    /// terminals.
+    ///
+    /// # Errors
+    /// It must be, and there is none.
+    fn at_terminal(&self, terminals: [bool; streams::COUNT]) -> Result<bool> {
+        let [input, output, _] = terminals;
+        let is_shell = self.command.is_empty();
+        match self.tty {
+            Tty::Yes if !(input && output) => bail!("--tty yes: input and output are not a terminal"),
+            Tty::Yes => Ok(true),
+            // A shell without a terminal reads a script.
+            Tty::Auto | Tty::No if is_shell => Ok(input),
+            Tty::Auto => Ok(input && output),
+            Tty::No => Ok(false),
+        }
+    }
+
     /// Whether any of them says that a guest is to run.
     pub fn wanted(&self) -> bool {
         let Options { image, with, share, packages, kernel, command, .. } = self;
@@ -105,7 +140,8 @@ impl Options {
 /// Runs the command, or a shell; returns the status with which it ended.
 pub fn run(options: &Options, mut machine: Machine) -> Result<ExitCode> {
     let default = if options.command.is_empty() { "shell" } else { "base" };
-    let command = options.what_runs(terminal::is_there());
+    let at_terminal = options.at_terminal(terminal::standard())?;
+    let command = options.what_runs(at_terminal);
     let interactive = command.is_empty();
     // A shell has the terminal only; what it prints there can go to a file.
     let streams = if interactive { Default::default() } else { streams::wanted(options.kernel) };
@@ -129,7 +165,7 @@ pub fn run(options: &Options, mut machine: Machine) -> Result<ExitCode> {
         command,
         greet: interactive && !options.quiet,
         streams,
-        environment: environment(options.quiet),
+        environment: environment(options.quiet, at_terminal && !interactive),
         machine,
     };
     if interactive && !options.quiet {
@@ -141,9 +177,9 @@ pub fn run(options: &Options, mut machine: Machine) -> Result<ExitCode> {
     }
     let mut session = start.start("run")?;
     let mut log = std::fs::File::create(log_file()).context("cannot write the log")?;
-    let terminal = Terminal::take(interactive);
+    let terminal = Terminal::take(at_terminal);
     // What is piped in is not typed.
-    let typed = if streams[0] { channel().1 } else { read_keys(interactive) };
+    let typed = if streams[0] { channel().1 } else { read_keys(at_terminal) };
     let status = loop {
         let ways = std::mem::take(&mut session.streams);
         let run = Run {
@@ -153,6 +189,7 @@ pub fn run(options: &Options, mut machine: Machine) -> Result<ExitCode> {
             log: Log::default(),
             readiness: Readiness::of(interactive),
             verbose: options.verbose,
+            at_terminal,
             at_console: false,
         };
         match run.pass_through(&typed, &mut log)? {
@@ -175,8 +212,11 @@ fn screen(streams: [bool; streams::COUNT]) -> Box<dyn Write> {
 }
 
 /// What the guest is told about this terminal, for its init.
-fn environment(quiet: bool) -> Vec<(String, String)> {
+fn environment(quiet: bool, at_terminal: bool) -> Vec<(String, String)> {
     let mut variables = Vec::new();
+    if at_terminal {
+        variables.push(("TTY".to_string(), "1".to_string()));
+    }
     if quiet {
         variables.push(("QUIET".to_string(), "1".to_string()));
     }
@@ -203,6 +243,8 @@ struct Run {
     /// A shell takes what is typed from the beginning.
     readiness: Readiness,
     verbose: bool,
+    /// Whether this terminal passes each key on.
+    at_terminal: bool,
     /// Whether this terminal is at the first serial port, where the kernel debugger is, and not at
     /// the guest's terminal.
     at_console: bool,
@@ -233,6 +275,9 @@ enum Typed {
 /// The key that enters the kernel debugger, with the kernel's option `kdb=break`.
 const BREAK: &[u8] = b"\x1b";
 
+/// The key that ends a program at a terminal, and its signal.
+const INTERRUPT: u8 = 3;
+const SIGINT: i32 = 2;
 /// The signal that ends a program whose output has no reader.
 const SIGPIPE: i32 = 13;
 
@@ -247,6 +292,7 @@ impl Run {
         // The size of the window that the guest was told. Before the guest has shown something, no
         // program there listens.
         let (mut told, mut listens) = (None, false);
+        let mut early = VecDeque::new();
         loop {
             match self.session.printed.recv_timeout(Duration::from_millis(20)) {
                 Ok(Printed::Terminal(bytes)) => {
@@ -273,9 +319,22 @@ impl Run {
                 told = Some((rows, columns));
             }
             // Before the command has its terminal, keys that are typed would be lost. So they wait
-            // until then.
-            while self.readiness.ready
+            // until then. A terminal that passes each key on leaves at Ctrl-C meanwhile, as every
+            // other does.
+            while self.at_terminal
+                && !self.readiness.ready
                 && let Ok(typed) = typed.try_recv()
+            {
+                match typed {
+                    Typed::Leave => leaving = true,
+                    Typed::Bytes(bytes) if bytes.contains(&INTERRUPT) => {
+                        return Ok(End::Status(128 + SIGINT));
+                    }
+                    typed => early.push_back(typed),
+                }
+            }
+            while self.readiness.ready
+                && let Some(typed) = early.pop_front().or_else(|| typed.try_recv().ok())
             {
                 match typed {
                     Typed::Bytes(bytes) if self.at_console => self.session.send_console(&bytes),
@@ -330,11 +389,11 @@ fn ended(status: i32, listens: bool, log: &Log) -> Result<i32> {
 
 /// Reads what is typed, or what is piped in, on a separate thread, because the read may block for
 /// ever.
-fn read_keys(interactive: bool) -> Receiver<Typed> {
+fn read_keys(at_terminal: bool) -> Receiver<Typed> {
     let (sender, typed) = channel();
     std::thread::spawn(move || {
         let mut buffer = [0; 1024];
-        let mut keys = Keys { interactive, escaped: false };
+        let mut keys = Keys { at_terminal, escaped: false };
         loop {
             let all = match std::io::stdin().read(&mut buffer) {
                 Ok(count @ 1..) => keys.take(&buffer[..count]),
@@ -353,7 +412,8 @@ fn read_keys(interactive: bool) -> Receiver<Typed> {
 
 /// Tells the keys that steer the emulator from those that the guest gets.
 struct Keys {
-    interactive: bool,
+    /// Whether the terminal passes each key on: then [`ESCAPE`] is a key of this program.
+    at_terminal: bool,
     /// Whether the key before was [`ESCAPE`].
     escaped: bool,
 }
@@ -363,7 +423,7 @@ impl Keys {
         let mut typed = Vec::new();
         let mut bytes = Vec::new();
         for &key in keys {
-            if !self.escaped && key == ESCAPE && self.interactive {
+            if !self.escaped && key == ESCAPE && self.at_terminal {
                 self.escaped = true;
                 continue;
             }
@@ -403,6 +463,23 @@ mod tests {
     }
 
     #[test]
+    fn a_command_is_at_the_terminal_if_input_and_output_are() {
+        let at_terminal = |line: &[&str], terminals| {
+            let options = Line::parse_from([&["run"], line].concat()).options;
+            options.at_terminal(terminals).map_err(|error| error.to_string())
+        };
+        let (all, piped_out, piped_in) = ([true; 3], [true, false, true], [false, true, true]);
+        assert_eq!(at_terminal(&["--", "vi"], all), Ok(true));
+        assert_eq!(at_terminal(&["--", "ls"], piped_out), Ok(false));
+        assert_eq!(at_terminal(&["--", "cat"], piped_in), Ok(false));
+        assert_eq!(at_terminal(&["--tty", "no", "--", "cat"], all), Ok(false));
+        // What a shell prints can go to a file.
+        assert_eq!((at_terminal(&[], piped_out), at_terminal(&[], piped_in)), (Ok(true), Ok(false)));
+        assert!(at_terminal(&["--tty=yes", "--", "vi"], piped_out).unwrap_err().contains("--tty"));
+        assert_eq!(at_terminal(&["--tty=yes", "--", "vi"], all), Ok(true));
+    }
+
+    #[test]
     fn what_cannot_be_shared_is_refused_before_anything_starts() {
         let refusal = |line: &[&str], boot: Boot| {
             let options = Line::parse_from([&["run"], line].concat()).options;
@@ -426,14 +503,14 @@ mod tests {
     #[test]
     fn keys_after_the_escape_key_steer_the_emulator_and_others_reach_the_guest() {
         let bytes = |text: &str| Typed::Bytes(text.into());
-        let mut keys = Keys { interactive: true, escaped: false };
+        let mut keys = Keys { at_terminal: true, escaped: false };
         assert_eq!(keys.take(b"ls\x1dcq\x1d"), [bytes("ls"), Typed::Switch, bytes("q")]);
         // A second one is the key itself, and Ctrl-A is a key like others.
         assert_eq!(
             keys.take(b"B\x1d\x1d\x01\x1dx"),
             [Typed::Break, bytes("\x1d"), bytes("\x01"), Typed::Leave]
         );
-        keys.interactive = false;
+        keys.at_terminal = false;
         assert_eq!(keys.take(b"\x1dx"), [bytes("\x1dx")]);
     }
 

@@ -4,17 +4,42 @@
 use super::session::{Kernel, Start};
 use super::{Request, make};
 use anyhow::Result;
+use mac_build::scratch::Scratch;
+use mac_machine::boots::{self, Verdict};
+use mac_machine::devices::{KEYBOARD, SCREEN};
+use mac_machine::image;
 use mac_machine::qemu::Machine;
-use mac_machine::suites::Mode;
+use mac_machine::suites::{Mode, Run};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// How the boot configuration names the second serial port, where guests in an emulated machine
 /// have their terminal, and the first, which a real machine has.
 const SECOND: [&str; 2] = ["interrupt  3\n", "0x2f8..0x2ff"];
 const FIRST: [&str; 2] = ["interrupt  4\n", "0x3f8..0x3ff"];
 
-/// Puts the system with this image, and with packages in addition, on a machine. Its configuration
-/// is written into `scratch`.
+/// Boots a suite whose image is a stick: from a file that is written as `./mac image` writes it.
+pub(crate) fn run(run: &Run) -> Result<Verdict> {
+    let scratch = Scratch::new(&format!("{}-stick", run.name))?;
+    let mut run = run.clone();
+    run.machine.image = Some(file(&run, &scratch.0)?);
+    boots::run(&run)
+}
+
+/// Writes the file from which a suite boots into `scratch`.
+fn file(run: &Run, scratch: &Path) -> Result<PathBuf> {
+    // Files of hundreds of megabytes are made one after the other.
+    static MAKING: Mutex<()> = Mutex::new(());
+    let _guard = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let image = run.suite.image.as_deref().unwrap_or_default();
+    let machine = on_stick(image, &run.suite.packages, run.machine.clone(), scratch)?;
+    let file = scratch.join("system.iso");
+    image::write(&machine, &file)?;
+    Ok(file)
+}
+
+/// Puts the system with this image, and with packages in addition, on a machine with a screen and a
+/// PC's keyboard. Its configuration is written into `scratch`.
 ///
 /// # Errors
 /// The image cannot be made.
@@ -23,7 +48,8 @@ pub fn on_stick(name: &str, packages: &[String], machine: Machine, scratch: &Pat
     with_image(make(&request)?.path, machine, scratch)
 }
 
-fn with_image(image: PathBuf, machine: Machine, scratch: &Path) -> Result<Machine> {
+fn with_image(image: PathBuf, mut machine: Machine, scratch: &Path) -> Result<Machine> {
+    machine.devices.extend([KEYBOARD, SCREEN]);
     let (kernel, mode) = (Kernel::Macadamia, Mode::Exception);
     let (command, environment) = (Vec::new(), Vec::new());
     let streams = Default::default();
@@ -37,14 +63,11 @@ fn with_image(image: PathBuf, machine: Machine, scratch: &Path) -> Result<Machin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mac_build::scratch::Scratch;
-    use mac_machine::devices::{KEYBOARD, SCREEN};
 
     #[test]
     fn a_stick_has_shells_on_the_first_port_and_on_the_screen() {
         let scratch = Scratch::new("stick").unwrap();
-        let machine = Machine { devices: vec![KEYBOARD, SCREEN], ..Machine::default() };
-        let machine = with_image("/x/image.cpio".into(), machine, &scratch.0).unwrap();
+        let machine = with_image("/x/image.cpio".into(), Machine::default(), &scratch.0).unwrap();
         let configuration = std::fs::read_to_string(&machine.elsewhere["boot.conf"]).unwrap();
         for part in ["interrupt  4\n", "0x3f8..0x3ff\n", " env=CONSOLES=tty1,"] {
             assert!(configuration.contains(part), "{part}: {configuration}");

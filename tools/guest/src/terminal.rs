@@ -12,7 +12,7 @@ pub(super) struct Terminal {
 impl Terminal {
     /// Changes the settings if `raw` is wanted and there is a terminal.
     pub(super) fn take(raw: bool) -> Terminal {
-        let before = if raw && is_there() { tcgetattr(stdin()).ok() } else { None };
+        let before = if raw && isatty(stdin()) { tcgetattr(stdin()).ok() } else { None };
         if let Some(before) = &before {
             let mut settings = before.clone();
             settings.make_raw();
@@ -29,11 +29,6 @@ impl Drop for Terminal {
             let _ = tcsetattr(stdin(), OptionalActions::Drain, before);
         }
     }
-}
-
-/// Whether what is typed comes from a terminal.
-pub(super) fn is_there() -> bool {
-    isatty(stdin())
 }
 
 /// Which of the standard descriptors are terminals.

@@ -4,7 +4,7 @@ use crate::patience::Clock;
 use crate::suites::{Expectation, Run};
 use crate::symbolise::Symboliser;
 use crate::tap::{Outcome, Report, Test};
-use crate::{image, monitor, picture};
+use crate::{image, keys, monitor, picture};
 use anstream::adapter::strip_str;
 use anyhow::{Context, Result, bail};
 use mac_build::scratch::{Guard, Scratch, file_name, pass_on};
@@ -68,7 +68,7 @@ pub const ANSWER: Duration = Duration::from_secs(2);
 pub fn run(run: &Run) -> Result<Verdict> {
     let scratch = Scratch::new(&run.name)?;
     let mut machine = run.machine.clone();
-    if !machine.boot.imageless() {
+    if !machine.boot.imageless() && machine.image.is_none() {
         machine.image = Some(image::cached(&machine)?);
     }
     let socket = scratch.0.join("monitor");
@@ -193,17 +193,13 @@ impl Console {
             // An error is ignored: a machine that has stopped reading is noticed because it does
             // not print what is expected.
             let _ = self.input.write_all(keys.as_bytes()).and_then(|()| self.input.flush());
-            for command in std::mem::take(&mut judge.commands) {
-                let answer =
-                    monitor::Monitor::connect(&self.socket).and_then(|mut monitor| monitor.ask(&command));
-                match answer.as_deref() {
-                    Ok("") => {}
-                    Ok(answer) => judge.failures.push(format!("QEMU answers {command:?}: {answer}")),
-                    Err(error) => judge.failures.push(format!("QEMU was told {command:?}: {error:#}")),
-                }
-            }
-            for wanted in std::mem::take(&mut judge.screens) {
-                judge.failures.extend(self.compare_screen(&wanted).err().map(|error| format!("{error:#}")));
+            for act in std::mem::take(&mut judge.acts) {
+                let result = match act {
+                    Act::Command(command) => self.command(&command),
+                    Act::Keys(text) => keys::commands(&text).try_for_each(|command| self.command(&command)),
+                    Act::Screen(wanted) => self.compare_screen(&wanted),
+                };
+                judge.failures.extend(result.err().map(|error| format!("{error:#}")));
             }
             if self.clock.elapsed() > run.limit {
                 judge.failures.push(format!("still running after {} s", run.limit.as_secs()));
@@ -232,6 +228,18 @@ impl Console {
             }
         }
         verdict
+    }
+
+    /// Gives QEMU's monitor a command.
+    ///
+    /// # Errors
+    /// QEMU answers: it has refused.
+    fn command(&self, command: &str) -> Result<()> {
+        let answer = monitor::Monitor::connect(&self.socket).and_then(|mut monitor| monitor.ask(command));
+        match answer.with_context(|| format!("QEMU was told {command:?}"))?.as_str() {
+            "" => Ok(()),
+            answer => bail!("QEMU answers {command:?}: {answer}"),
+        }
     }
 
     /// Waits until the screen shows these texts.
@@ -310,6 +318,17 @@ pub(crate) fn without_control_sequences(line: &str) -> String {
     strip_str(&line.replace('\t', " ")).to_string()
 }
 
+/// What is done with the machine after a text has appeared, in addition to what is typed into the
+/// console.
+enum Act {
+    /// A command for QEMU's monitor.
+    Command(String),
+    /// What is typed at the machine's keyboard.
+    Keys(String),
+    /// Texts that are to be on the screen.
+    Screen(Vec<String>),
+}
+
 /// The state of judging a run.
 struct Judge<'a> {
     tap: Option<Report>,
@@ -320,10 +339,8 @@ struct Judge<'a> {
     met: usize,
     /// How many bytes of the current line have been matched with expected texts.
     consumed: usize,
-    /// Commands that are to be sent to QEMU's monitor now.
-    commands: Vec<String>,
-    /// Texts that are to be on the screen now, for each expectation.
-    screens: Vec<Vec<String>>,
+    /// What is to be done now, in this order.
+    acts: Vec<Act>,
     records: Vec<Value>,
     failures: Vec<String>,
 }
@@ -336,8 +353,7 @@ impl<'a> Judge<'a> {
             never: &run.suite.never,
             met: 0,
             consumed: 0,
-            commands: Vec::new(),
-            screens: Vec::new(),
+            acts: Vec::new(),
             records: Vec::new(),
             failures: Vec::new(),
         }
@@ -370,8 +386,9 @@ impl<'a> Judge<'a> {
             self.consumed += place + next.text.len();
             self.met += 1;
             keys += next.send.as_deref().unwrap_or_default();
-            self.commands.extend(next.monitor.clone());
-            self.screens.extend((!next.screen.is_empty()).then(|| next.screen.clone()));
+            self.acts.extend(next.monitor.clone().map(Act::Command));
+            self.acts.extend(next.keys.clone().map(Act::Keys));
+            self.acts.extend((!next.screen.is_empty()).then(|| Act::Screen(next.screen.clone())));
         }
         keys
     }
@@ -424,6 +441,7 @@ mod tests {
             text: (*text).into(),
             send: Some((*send).into()),
             monitor: None,
+            keys: None,
             screen: Vec::new(),
         };
         texts.iter().map(expectation).collect()
@@ -436,8 +454,7 @@ mod tests {
             never: &[],
             met: 0,
             consumed: 0,
-            commands: Vec::new(),
-            screens: Vec::new(),
+            acts: Vec::new(),
             records: Vec::new(),
             failures: Vec::new(),
         }

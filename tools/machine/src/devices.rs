@@ -54,41 +54,18 @@ pub const DISK: Device = Device {
 ",
 };
 
-/// The disk with a driver that ends again and again, each time after so many commands: as often as
-/// root starts it again, and no more.
-pub const FRAGILE_DISK: Device = Device {
-    server: "server disk
-    program    virtio-blk
-    priority   200
-    memory     1M
-    dma        256K
-    pci        1af4:1042
-    restart    yes
-    arguments  end-after=150
-",
-    ..DISK
-};
-
 /// An empty disk that a machine has for itself, as a suite describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ScratchDisk {
     /// The size in mebibytes.
     pub size: u64,
-    /// Whether the driver ends again and again ([`FRAGILE_DISK`]).
-    #[serde(default)]
-    pub fragile: bool,
     /// What the disk refuses: each a rule of QEMU's `blkdebug`, such as `iotype=read,sector=7`.
     #[serde(default)]
     pub refuses: Vec<String>,
 }
 
 impl ScratchDisk {
-    /// The disk and its driver.
-    pub(crate) fn device(&self) -> Device {
-        if self.fragile { FRAGILE_DISK } else { DISK }
-    }
-
     /// Makes the disk in a directory. Returns the arguments by which QEMU opens it.
     ///
     /// # Errors
@@ -173,8 +150,10 @@ pub const SCREEN: Device = Device {
     program    screen
     priority   200
     memory     12M
+    dma        1M
     screen     yes
     ports      0x3d4..0x3d5
+    restart    yes
     arguments  keyboard
 ",
 };
@@ -209,29 +188,64 @@ pub fn stream(number: usize, socket: &Path) -> Result<[String; 4]> {
 /// There is no boot configuration among the modules, or it cannot be read or written.
 pub(crate) fn with_drivers(
     devices: &[Device],
+    ends_after: Option<u64>,
     modules: &mut [(PathBuf, String)],
     scratch: &Path,
 ) -> Result<()> {
     let configuration =
         modules.iter_mut().find(|(file, _)| file.extension().is_some_and(|name| name == "conf"));
     let Some((file, _)) = configuration else { bail!("a system without root has no drivers of devices") };
-    *file = configuration_with(devices, file, scratch)?;
+    *file = configuration_with(devices, ends_after, file, scratch)?;
     Ok(())
 }
 
 /// Writes the boot configuration of this file, before whose servers the drivers of the devices
-/// start, into `scratch`. Returns where.
+/// start, into `scratch`. With `ends_after`, servers that root starts again end again and again,
+/// each time after so many steps of their work. Returns where.
 ///
 /// # Errors
 /// It cannot be read or written.
-pub(crate) fn configuration_with(devices: &[Device], file: &Path, scratch: &Path) -> Result<PathBuf> {
+pub(crate) fn configuration_with(
+    devices: &[Device],
+    ends_after: Option<u64>,
+    file: &Path,
+    scratch: &Path,
+) -> Result<PathBuf> {
     let text = fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
     let directory = scratch.join("drivers");
     fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
     let drivers: String = devices.iter().map(|device| device.server).collect();
     let written = directory.join(file.file_name().context("a file has a name")?);
-    fs::write(&written, drivers + &text).with_context(|| format!("writing {}", written.display()))?;
+    let mut text = drivers + &text;
+    if let Some(count) = ends_after {
+        text = ending(&text, count);
+    }
+    fs::write(&written, text).with_context(|| format!("writing {}", written.display()))?;
     Ok(written)
+}
+
+/// The boot configuration with the argument by which drivers end after `count` steps, for each
+/// server that root starts again.
+fn ending(text: &str, count: u64) -> String {
+    let mut ending = String::new();
+    // The lines of one server: the first is not indented.
+    let lines: Vec<&str> = text.lines().collect();
+    for server in lines.chunk_by(|_, next| !next.starts_with("server ")) {
+        let mut words = server.iter().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let is_restarted = words.any(|words| words[..] == ["restart", "yes"]);
+        let has_arguments = |line: &&str| line.trim_start().starts_with("arguments ");
+        for line in server {
+            ending += line;
+            if is_restarted && has_arguments(line) {
+                ending += &format!(" end-after={count}");
+            }
+            ending += "\n";
+        }
+        if is_restarted && !server.iter().any(has_arguments) {
+            ending += &format!("    arguments  end-after={count}\n");
+        }
+    }
+    ending
 }
 
 /// The arguments by which QEMU adds the devices.
@@ -261,6 +275,16 @@ mod tests {
     }
 
     #[test]
+    fn servers_that_are_started_again_are_told_to_end() {
+        let text = "# about\nserver a\n    program  a\n    restart    yes\nserver b\n    arguments  x\n    \
+                    restart yes\nserver c\n    arguments  y\n";
+        let ending = ending(text, 7);
+        let added = ending.lines().filter(|line| !text.lines().any(|other| other == *line));
+        assert_eq!(added.collect::<Vec<_>>(), ["    arguments  end-after=7", "    arguments  x end-after=7"]);
+        assert!(ending.ends_with("server c\n    arguments  y\n"), "{ending}");
+    }
+
+    #[test]
     fn a_scratch_disk_is_empty_and_refuses_what_its_suite_says() {
         let scratch = mac_build::scratch::Scratch::new("scratch-disk").unwrap();
         let mut disk = ScratchDisk { size: 3, ..ScratchDisk::default() };
@@ -272,8 +296,5 @@ mod tests {
         for part in ["0.event=none", "0.errno=5", "0.iotype=read", "0.sector=7", "1.iotype=flush"] {
             assert!(node.contains(&format!(",file.inject-error.{part}")), "{node}");
         }
-        assert_eq!((disk.device().server, DISK.qemu), (DISK.server, FRAGILE_DISK.qemu));
-        disk.fragile = true;
-        assert_eq!(disk.device().server, FRAGILE_DISK.server);
     }
 }

@@ -5,6 +5,7 @@
 pub mod boots;
 pub mod devices;
 pub mod image;
+mod keys;
 mod mapped;
 pub mod monitor;
 pub mod parallel;

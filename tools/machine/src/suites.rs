@@ -5,7 +5,8 @@
 //! of its machine models, boot paths and processor counts. Its verdict comes from the TAP lines
 //! that a program prints, from texts that must appear on the console, or from both.
 
-use crate::devices::ScratchDisk;
+use crate::devices::{DISK, ScratchDisk};
+use crate::keys;
 use crate::qemu::{self, Accelerator, Boot, Machine};
 use crate::tap;
 use anyhow::{Context, Result, bail};
@@ -44,6 +45,8 @@ pub struct Suite {
     stays: bool,
     /// An empty disk of the machine, with its driver.
     disk: Option<ScratchDisk>,
+    /// After how many steps of its work each driver ends, as often as root starts it again.
+    ends_after: Option<u64>,
     /// Whether instructions are counted instead of time. Not for suites about races, since
     /// processors take turns then.
     #[serde(default)]
@@ -84,8 +87,13 @@ pub struct Suite {
     #[serde(default)]
     pub never: Vec<String>,
     /// The image of guest programs with which the suite boots. The suite then consists of the tests
-    /// in `guest`, `interactive` or `piped`.
+    /// in `guest`, `interactive` or `piped`, unless the image is a `stick`.
     pub image: Option<String>,
+    /// Whether the image boots by itself, as the file that `./mac image` writes: from the CD or
+    /// stick of `boots`, with its shells on the screen and on the first serial port. Such a suite
+    /// is judged by `expect`.
+    #[serde(default)]
+    pub stick: bool,
     /// Whether a directory with the files of `tests/guests/share` is shared with the guest.
     #[serde(default)]
     pub share: bool,
@@ -135,8 +143,10 @@ pub struct Expectation {
     pub text: String,
     /// What is typed into the console after the text has appeared.
     pub send: Option<String>,
-    /// The commands that QEMU's monitor gets after the text has appeared.
+    /// The command that QEMU's monitor gets after the text has appeared.
     pub monitor: Option<String>,
+    /// What is typed at the machine's keyboard after the text has appeared.
+    pub keys: Option<String>,
     /// Texts that must be on the machine's screen after the text has appeared, each in a row of its
     /// own, in this order.
     #[serde(default)]
@@ -293,8 +303,14 @@ impl Suite {
         let kinds = [&self.guest, &self.interactive, &self.piped];
         let kinds = kinds.iter().filter(|tests| !tests.is_empty()).count();
         let has_scripts = kinds > 0;
-        if self.image.is_some() != has_scripts || kinds > 1 {
-            bail!("`image` belongs to one of `guest`, `interactive` and `piped`");
+        if self.image.is_some() != (has_scripts || self.stick) || kinds > 1 || has_scripts && self.stick {
+            bail!("`image` belongs to one of `guest`, `interactive`, `piped` and `stick`");
+        }
+        if self.stick && self.boots.iter().any(|boot| boot.imageless()) {
+            bail!("a `stick` boots from an image: `boots` says how");
+        }
+        if let Some(bad) = self.expect.iter().filter_map(|it| it.keys.as_deref()).find_map(keys::refused) {
+            bail!("`keys` has no key for {bad:?}");
         }
         if !self.packages.is_empty() && self.image.is_none() {
             bail!("`packages` are added to an `image`");
@@ -415,7 +431,8 @@ impl Suite {
                     .to_string(),
                 modules: self.modules.clone(),
                 icount: self.icount,
-                devices: self.disk.iter().map(ScratchDisk::device).collect(),
+                devices: self.disk.iter().map(|_| DISK).collect(),
+                ends_after: self.ends_after,
                 disk: self.disk.clone(),
                 extra: self.qemu.clone(),
                 ..Machine::default()

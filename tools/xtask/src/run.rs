@@ -209,11 +209,7 @@ pub(crate) fn image(options: &ImageOptions) -> Result<()> {
     let scratch = Scratch::new("stick")?;
     if choice.system.is_none() {
         build::guest_system()?;
-        let machine = Machine {
-            arguments: choice.arguments.clone(),
-            devices: vec![devices::KEYBOARD, devices::SCREEN],
-            ..Hardware::plain().machine()
-        };
+        let machine = Machine { arguments: choice.arguments.clone(), ..Hardware::plain().machine() };
         let machine = mac_guest::on_stick(&options.image, &options.packages, machine, &scratch.0)?;
         return write_image(&machine, &output);
     }

@@ -46,6 +46,9 @@ bitflags! {
         const NO_MELTDOWN = 1 << 15;
         /// The time-stamp counter can be set by a difference.
         const TSC_ADJUST = 1 << 16;
+        /// The time-stamp counter has a constant rate: the processor says so, or it is the emulator
+        /// QEMU, whose counter does not depend on the host's processor.
+        const STEADY_TSC = 1 << 17;
     }
 }
 
@@ -90,7 +93,9 @@ pub fn detect() {
         note(bit(structured.ebx, 20), Features::SMAP);
         note(bit(structured.ecx, 2), Features::UMIP);
     }
-    note(power.is_some_and(|power| bit(power.edx, 8)), Features::INVARIANT_TSC);
+    let invariant = power.is_some_and(|power| bit(power.edx, 8));
+    note(invariant, Features::INVARIANT_TSC);
+    note(invariant || (bit(basic.ecx, 31) && is_emulated()), Features::STEADY_TSC);
     let capabilities = match structured {
         // SAFETY: CPUID says that the register exists.
         Some(structured) if bit(structured.edx, 29) => unsafe { read_msr(msr::ARCH_CAPABILITIES) },
@@ -101,6 +106,16 @@ pub fn detect() {
     note(extended_highest >= 0x8000_0021 && bit(cpuid(0x8000_0021, 0).eax, 8), Features::AUTOMATIC_IBRS);
     note(capabilities & RDCL_NO != 0 || is_amd(), Features::NO_MELTDOWN);
     PRESENT.store(found.bits(), Ordering::Relaxed);
+}
+
+/// Whether the hypervisor is the emulator QEMU without hardware support, by its name ("TCG").
+fn is_emulated() -> bool {
+    let leaf = cpuid(0x4000_0000, 0);
+    let mut name = [0; 12];
+    for (bytes, word) in name.as_chunks_mut::<4>().0.iter_mut().zip([leaf.ebx, leaf.ecx, leaf.edx]) {
+        *bytes = word.to_le_bytes();
+    }
+    name == *b"TCGTCGTCGTCG"
 }
 
 /// IA32_ARCH_CAPABILITIES: not vulnerable to Meltdown.

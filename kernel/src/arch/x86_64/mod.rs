@@ -53,7 +53,7 @@ pub use paging::{is_direct_mapped, kernel_half, kernel_root};
 pub use shoot_down::serve_requests;
 pub use stop_others::{resume_others, stop_others, stopped_others};
 pub use thread_state::{drop_thread_state, switch_thread_state};
-pub use time::{bus_khz, clock, set_timer, time_stamp_khz};
+pub use time::{bus_khz, clock, clock_scale, set_timer, time_stamp_khz};
 pub use tlb::flush_caches;
 
 /// The port of the emulator's `isa-debug-exit` device, as the test harness configures it.

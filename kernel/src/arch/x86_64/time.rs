@@ -19,7 +19,7 @@ const ATTEMPTS: u32 = 10;
 /// Readings of which the best is taken. An emulator takes its time over the first ones.
 const READINGS: u32 = 64;
 /// See [`SCALE`].
-pub(super) const SHIFT: u32 = 44;
+pub(super) const SHIFT: u32 = x2::kip::CLOCK_SHIFT;
 
 /// Microseconds per tick of the time-stamp counter, times 2^44.
 pub(super) static SCALE: AtomicU64 = AtomicU64::new(0);
@@ -34,6 +34,11 @@ static TIMER_RATE: AtomicU32 = AtomicU32::new(0);
 #[inline]
 pub fn clock() -> u64 {
     ((u128::from(read_time_stamp()) * u128::from(SCALE.load(Ordering::Relaxed))) >> SHIFT) as u64
+}
+
+/// Microseconds per tick of the time-stamp counter, times 2^[`SHIFT`].
+pub fn clock_scale() -> u64 {
+    SCALE.load(Ordering::Relaxed)
 }
 
 /// Rate of the time-stamp counter in kHz.

@@ -165,6 +165,81 @@ fn status_that_comes_while_a_page_is_split_is_not_lost() {
     });
 }
 
+/// Each part of a page that was split has the status of the whole page, until its holder asks for
+/// that part; and the parent, which was told before, is not told again.
+/// Rules: 8.5, 8.6.
+#[test]
+fn each_part_of_a_split_page_has_the_status_of_the_whole() {
+    let (page, other) = (PAGE + 9 * KIB4, PAGE + 200 * KIB4);
+    for (right, expected) in [(Rights::READ, Rights::READ_EXECUTE), (Rights::WRITE, RWX)] {
+        for parent_asks_first in [false, true] {
+            let world = world();
+            world.touch(2, page, right);
+            if parent_asks_first {
+                assert_eq!(world.status(1, PAGE, 21), expected);
+            }
+            assert!(take_a_page(&world, pin!(Cursor::new()), false, 20_000));
+            assert_eq!(world.page_bits(2, PAGE), 12);
+            if !parent_asks_first {
+                assert_eq!(world.status(1, PAGE, 21), expected);
+            }
+            assert_eq!(world.status(1, PAGE, 21), Rights::NONE);
+            for part in [page, other] {
+                assert_eq!(world.status(2, part, 12), expected);
+                assert_eq!(world.status(2, part, 12), Rights::NONE);
+            }
+            assert_eq!(world.status(2, PAGE, 20), expected, "the parts that were not asked for");
+            assert_eq!(world.status(2, PAGE, 20), Rights::NONE);
+            assert_eq!(world.status(1, PAGE, 21), Rights::NONE);
+            // From now on each part has its own status, for its holder and for the parent.
+            world.touch(2, page, right);
+            assert_eq!(world.status(2, page, 12), expected);
+            assert_eq!(world.status(2, other, 12), Rights::NONE);
+            assert_eq!(world.status(2, page, 12), Rights::NONE);
+            assert_eq!(world.status(2, PAGE, 21), expected, "the upper half of the parts");
+            assert_eq!(world.status(1, PAGE, 21), expected);
+            assert_eq!(world.status(1, PAGE, 21), Rights::NONE);
+            world.end();
+        }
+    }
+}
+
+/// What was done to a large page that is derived from another large one is told to the holder of
+/// that for each of its pieces once, if the holder asks for pieces.
+/// Rules: 8.6.
+#[test]
+fn a_holder_that_asks_for_pieces_is_told_of_each_once() {
+    let world = world();
+    // The holder keeps the status of pieces as soon as one of them is mapped alone.
+    world.map(1, PAGE + 3 * KIB4, 3, 0x3000, 12, RWX);
+    world.touch(2, PAGE, Rights::WRITE);
+    assert_eq!(world.status(2, PAGE, 21), RWX);
+    for piece in [PAGE, PAGE + 3 * KIB4, PAGE + 511 * KIB4] {
+        assert_eq!(world.status(1, piece, 12), RWX);
+        assert_eq!(world.status(1, piece, 12), Rights::NONE);
+    }
+    assert_eq!(world.status(1, PAGE, 21), RWX, "the other pieces");
+    assert_eq!(world.status(1, PAGE, 21), Rights::NONE);
+    world.end();
+}
+
+/// A small page that is derived from a part of a large one goes. What was done to it is kept for
+/// the part, and told to the parent of the large page once.
+/// Rules: 8.6.
+#[test]
+fn a_piece_tells_the_parent_once() {
+    let world = world();
+    world.map(2, PAGE + 3 * KIB4, 3, 0x3000, 12, RWX);
+    world.touch(3, 0x3000, Rights::WRITE);
+    assert!(world.unmap(3, 0x3000, 12, RWX, true).contains(Rights::WRITE));
+    for (space, address, bits) in [(1, PAGE, 21), (2, PAGE + 3 * KIB4, 12)] {
+        assert_eq!(world.status(space, address, bits), RWX);
+        assert_eq!(world.status(space, address, bits), Rights::NONE);
+    }
+    assert_eq!(world.status(1, PAGE, 21), Rights::NONE);
+    world.end();
+}
+
 #[test]
 fn what_is_derived_while_a_page_is_split_stays() {
     let derive = |world: &mut World| {

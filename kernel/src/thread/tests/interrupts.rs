@@ -2,7 +2,7 @@
 
 use x2::control::UNCHANGED;
 use x2::protocol::INTERRUPT_TAG;
-use x2::{ThreadId, Timeouts};
+use x2::{MessageTag, ThreadId, Timeouts, extension, utcb};
 
 use super::Register::*;
 use super::random::Random;
@@ -259,4 +259,70 @@ fn a_line_that_moves_is_never_lost() {
     for seed in 1..40 {
         random_line_interrupts(seed, 1 + seed as u32 % 3);
     }
+}
+
+/// Interrupts come in the order of their numbers, in whatever order they occurred: those that the
+/// receive phase admits, before notifications, and these before senders.
+/// Rules: 5.20, EXT 7.2b, EXT 7.2c.
+#[test]
+fn pending_interrupts_come_by_number_and_before_anything_else() {
+    const LINES: [u32; 5] = [3, 4, 5, 7, 9];
+    let world = World::with_messages(1, MESSAGES);
+    let [handler, sender] = [5, 6].map(|number| world.spawn(id(number, 1), id(2, 1)));
+    let lines = LINES.map(ThreadId::interrupt);
+    lines.into_iter().for_each(|line| world.associate(line, handler.id()));
+    for line in [7, 3, 9, 4, 5] {
+        arch::assert_line(line, true);
+        world.serve_all();
+    }
+    world.root_calls(Call::Notify, &[(Rdi, handler.id().raw()), (Rsi, 0b101)]);
+    world.retire_servers();
+    world.wait_for(sender, handler.id(), ThreadId::NIL);
+    let buffer = handler.utcb.get().expect("it is active");
+    buffer.write(utcb::buffer_register(0), extension::ACCEPT_NOTIFICATION);
+    let receive = |from: ThreadId| {
+        handler.registers.rsi.set(u64::MAX);
+        world.wait_for(handler, ThreadId::NIL, from);
+        world.serve_all();
+        assert_eq!(handler.continuation(), Continuation::ReturnToUser);
+        handler.registers.rsi.get()
+    };
+    assert_eq!(receive(lines[3]), lines[3].raw(), "the one that is wanted");
+    for line in [0, 1, 2, 4] {
+        assert_eq!(receive(ThreadId::ANY), lines[line].raw());
+    }
+    assert_eq!(receive(ThreadId::ANY), ThreadId::NIL.raw());
+    assert_eq!(MessageTag::from_raw(handler.registers.r9().get()).label(), extension::NOTIFICATION_LABEL);
+    assert_eq!(handler.registers.rax().get(), 0b101);
+    assert_eq!(receive(ThreadId::ANY), sender.local_id.get());
+    invariants::check();
+}
+
+/// A message to an interrupt opens it only after its message was delivered, and only if it is its
+/// handler's.
+/// Rules: 5.21.
+#[test]
+fn only_the_handlers_answer_opens_a_line() {
+    let world = World::with_messages(1, MESSAGES);
+    let [handler, other] = [5, 6].map(|number| world.spawn(id(number, 1), id(2, 1)));
+    let line = ThreadId::interrupt(LINE);
+    world.associate(line, handler.id());
+    arch::assert_line(LINE, true);
+    world.serve_all();
+    let answer = |thread: ThreadRef| {
+        world.wait_for(thread, line, ThreadId::NIL);
+        world.serve_all();
+        let is_open = arch::line_destination(LINE).is_some();
+        (error(thread), is_open)
+    };
+    // The numbers are those of IPC errors: the phase, and the kind above it.
+    let (timeout, none) = (1 << 1, 2 << 1);
+    assert_eq!(answer(handler), (timeout, false), "it has not received the message");
+    world.wait_for(handler, ThreadId::NIL, line);
+    world.serve_all();
+    assert!(has_received(handler, line));
+    assert_eq!(answer(other), (none, false));
+    arch::assert_line(LINE, false);
+    world.wait_for(handler, line, ThreadId::NIL);
+    assert_eq!(arch::line_destination(LINE), Some(0));
 }

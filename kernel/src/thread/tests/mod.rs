@@ -3,6 +3,7 @@
 
 mod arrival;
 mod deletion;
+mod donation;
 mod exhaustion;
 mod fast_path;
 mod followers;
@@ -15,6 +16,7 @@ mod migration;
 mod preemption;
 mod processors;
 mod propagation;
+mod quotas;
 mod races;
 mod random;
 mod scheduling;

@@ -158,6 +158,16 @@ impl<M: Machine> Table<M> {
         }
     }
 
+    /// Takes the send-once right of a name, which goes away. `None`, and nothing has changed: the
+    /// name has no such right, or its port has died.
+    pub(super) fn take_send_once(&mut self, name: Name, later: &mut Later<M>) -> Made<M> {
+        self.get(name).filter(|entry| matches!(entry.object, Object::SendOnce(_)))?;
+        match self.remove(name, None, later)?.object {
+            Object::SendOnce(right) => Some(right),
+            _ => None,
+        }
+    }
+
     /// Takes one claimed reference to a send right or a dead name.
     fn take_reference(
         &mut self,

@@ -1,7 +1,10 @@
 //! Copying out: the rights of a message move from the message into the receiver's names.
 
+use alloc::sync::Arc;
+
 use super::entry::{Entry, MOST_REFERENCES, Object};
 use super::notify::Later;
+use super::port::Port;
 use super::right::Right;
 use super::table::Table;
 use super::{Name, Space};
@@ -71,6 +74,22 @@ impl<M: Machine> Table<M> {
                 Ok(())
             }
         }
+    }
+
+    /// Adds a reference to the task's send right to a port, and returns its name. `None`, and
+    /// nothing has changed: the task has no such right, or the most references.
+    pub(super) fn add_reference(&mut self, port: &Port<M>) -> Option<Name> {
+        let name = self.name_of_send_right(port)?;
+        let entry =
+            self.get(name).filter(|entry| entry.object.sends() && entry.references < MOST_REFERENCES)?;
+        entry.references += 1;
+        Some(name)
+    }
+
+    /// Whether a name has a send right to a port.
+    pub(super) fn sends_to(&mut self, name: Name, port: &Arc<Port<M>>) -> bool {
+        let entry = self.get(name).filter(|entry| entry.object.sends());
+        entry.and_then(|entry| entry.port()).is_some_and(|named| Arc::ptr_eq(named, port))
     }
 
     /// Gives the task a right, and returns its name.

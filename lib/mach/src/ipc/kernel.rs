@@ -15,7 +15,7 @@ use super::message::{Destination, Message};
 use super::port::Port;
 use super::queue::{self, Source, Taken};
 use super::right::{ReceiveRight, Right, SendOnceRight, SendRight};
-use super::{Interruption, Ipc, MsgErrorKind, Space};
+use super::{Interruption, Ipc, MsgErrorKind, Name, Space};
 use crate::machine::Machine;
 use crate::vm::BoxFuture;
 use crate::{KernError, KernResult};
@@ -23,8 +23,29 @@ use crate::{KernError, KernResult};
 /// The object for which a kernel port stands.
 pub type KernelObject = Arc<dyn Any + Send + Sync>;
 
+/// What has become of a message that was to be carried out without waiting.
+pub enum KernelServed<M: Machine> {
+    /// Nothing has been done.
+    Nothing,
+    /// The message has been carried out, and the reply delivered.
+    Delivered,
+    /// The message has been carried out. The reply could not be delivered, or carries rights or
+    /// memory.
+    Reply(Box<Message<M>>),
+    /// The message has been carried out. There is no reply.
+    NoReply,
+}
+
+/// Delivers a reply without rights and memory, in front of which there is room for a header, and
+/// whose id is the second argument. Returns whether it could.
+pub type DeliverReply<'a> = &'a mut dyn FnMut(&mut [u8], i32) -> bool;
+
 /// Carries out the messages that are sent to kernel ports.
 pub trait KernelServer<M: Machine>: Send + Sync {
+    /// Carries out a message without rights and memory, if that needs no wait. Never blocks.
+    fn try_serve(self: Arc<Self>, request: PlainRequest<'_, M>, deliver: DeliverReply<'_>)
+    -> KernelServed<M>;
+
     /// Carries out a message and sends the reply. The future may be dropped at any await, when the
     /// sender's thread ends.
     fn serve<'a>(self: Arc<Self>, request: KernelRequest<'a, M>) -> BoxFuture<'a, ()>;
@@ -44,6 +65,18 @@ pub struct KernelRequest<'a, M: Machine> {
     pub(crate) message: Box<Message<M>>,
     /// Ends a wait of the sender's thread.
     pub(crate) interruption: &'a Interruption,
+    /// The memory for the message of the reply, which the sender pays for.
+    pub(crate) charge: Charge<M>,
+}
+
+/// A message to a kernel port that carries neither rights nor memory in its body.
+pub struct PlainRequest<'a, M: Machine> {
+    /// The object; `None` if the port's object has ended.
+    pub(crate) object: Option<KernelObject>,
+    /// The body of the message, and in front of it room for a header.
+    pub(crate) bytes: &'a mut [u8],
+    /// The id of the message.
+    pub(crate) id: i32,
     /// The memory for the message of the reply, which the sender pays for.
     pub(crate) charge: Charge<M>,
 }
@@ -79,9 +112,26 @@ impl<M: Machine> KernelPort<M> {
         self.side()?.object.lock().take()
     }
 
+    /// The receive right of the port, which stands for no object any more.
+    pub(crate) fn into_right(self) -> Right<M> {
+        drop(self.disable());
+        Right::Receive(self.0)
+    }
+
     /// A send right to the port.
     pub fn send_right(&self) -> Right<M> {
         SendRight::make(self.0.port()).map_or(Right::Dead, Right::Send)
+    }
+
+    /// Gives a task that has a send right to the port one more reference to it, and returns the
+    /// name. `None`, and nothing has changed: the task has no such right, or the most references.
+    pub fn add_reference(&self, space: &Space<M>) -> Option<Name> {
+        space.table.lock().add_reference(self.0.port())
+    }
+
+    /// Whether a task has a send right to the port under this name.
+    pub fn has_name(&self, space: &Space<M>, name: Name) -> bool {
+        space.table.lock().sends_to(name, self.0.port())
     }
 }
 
@@ -90,6 +140,26 @@ impl<M: Machine> SendRight<M> {
     /// ended.
     pub fn kernel_object(&self) -> Option<KernelObject> {
         self.port().kernel_object()
+    }
+
+    /// Whether the port has died.
+    pub(crate) fn is_dead(&self) -> bool {
+        self.port().is_dead()
+    }
+
+    /// Whether the port is a kernel port, also after its object has ended.
+    pub(crate) fn is_of_kernel(&self) -> bool {
+        self.port().kernel.is_some()
+    }
+
+    /// A number that no other port has or had.
+    pub(crate) fn port_number(&self) -> u64 {
+        self.port().id
+    }
+
+    /// Whether a task has a send right to the port under this name.
+    pub fn has_name(&self, space: &Space<M>, name: Name) -> bool {
+        space.table.lock().sends_to(name, self.port())
     }
 }
 
@@ -122,13 +192,31 @@ impl<M: Machine> Space<M> {
         Ok(())
     }
 
+    /// Has a message to a kernel port carried out without waiting, if that is possible:
+    /// [`KernelServer::try_serve`].
+    pub(super) fn try_serve(
+        &self,
+        port: &Port<M>,
+        bytes: &mut [u8],
+        id: i32,
+        deliver: DeliverReply<'_>,
+    ) -> KernelServed<M> {
+        let Some(kernel) = &port.kernel else { return KernelServed::Nothing };
+        let Some(server) = kernel.server.upgrade() else { return KernelServed::Nothing };
+        let Some(charge) = self.account.charge(Message::<M>::BYTES + REPLY_BYTES) else {
+            return KernelServed::Nothing;
+        };
+        let object = kernel.object.lock().clone();
+        server.try_serve(PlainRequest { object, bytes, id, charge }, deliver)
+    }
+
     /// The kernel object of a name's port, if the name has a send or receive right to a kernel
     /// port.
     ///
     /// # Errors
     /// `InvalidName`: the name denotes nothing. `InvalidRight`: it denotes neither a send nor a
     /// receive right. `InvalidTask`: the space has ended.
-    pub fn kernel_object(&self, name: super::Name) -> KernResult<Option<KernelObject>> {
+    pub fn kernel_object(&self, name: Name) -> KernResult<Option<KernelObject>> {
         let port = self.change(|table, _| {
             let entry = table.get(name).ok_or(KernError::InvalidName)?;
             let port = entry.receive_port().or_else(|| entry.port().filter(|_| entry.object.sends()));

@@ -9,7 +9,7 @@
 //! | `port`, `right` | ports, and the rights to them as values |
 //! | `queue`, `set` | sending and receiving; port sets |
 //! | [`message`](Message) | a message in transit, which owns all that it carries |
-//! | [`Parking`] | threads that wait for a message outside of any task, and get it directly |
+//! | [`HeldReceiver`] | threads that wait for a message outside of any task, and get it directly |
 //! | `kernel` | ports that stand for objects of the library ([`kobject`](crate::kobject)) |
 //! | `notify` | the messages that the library itself sends |
 //! | `copyin`, `copyout` | rights from a task's names into a message, and back |
@@ -38,11 +38,11 @@ mod copyout;
 mod entry;
 mod error;
 mod free_names;
+mod held;
 mod kernel;
 mod message;
 mod name;
 mod notify;
-mod parking;
 mod port;
 mod queue;
 mod ready;
@@ -72,12 +72,14 @@ use macadamia_sync::SpinLock;
 pub(crate) use account::Charge;
 pub use copyin::Disposition;
 pub use error::{MsgError, MsgErrorKind, Shortage};
-pub use kernel::{KernelObject, KernelPort, KernelRequest, KernelServer};
+pub use held::{HeldReceiver, Rest};
+pub use kernel::{
+    DeliverReply, KernelObject, KernelPort, KernelRequest, KernelServed, KernelServer, PlainRequest,
+};
 pub(crate) use kernel::{REPLY_BYTES, ReplyPort};
 pub(crate) use message::Item;
 pub use message::Message;
 pub use name::{Name, NameRule};
-pub use parking::{Parking, Rest};
 pub use right::{ReceiveRight, Right, SendOnceRight, SendRight};
 pub use space::{PortRight, PortType, Space};
 pub use status::PortStatus;

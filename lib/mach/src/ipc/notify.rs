@@ -103,33 +103,39 @@ impl<M: Machine> Drop for Acceptance<M> {
     }
 }
 
-/// What an operation has to drop, wake and send, but only after it has released its locks. An
-/// operation declares this value before its lock guard, so that Rust drops the guard first.
-pub(super) struct Later<M: Machine> {
-    rights: Vec<Right<M>>,
-    notifications: Vec<(SendOnceRight<M>, Notification<M>)>,
-    changed: Vec<Arc<Port<M>>>,
-    sets: Vec<Arc<PortSet<M>>>,
+/// Something that an operation does after it has released its locks. The kinds are done in this
+/// order.
+enum Deed<M: Machine> {
+    /// The receivers of a port that has left its holder or joined a set are woken.
+    Wake(Arc<Port<M>>),
+    EndSet(Arc<PortSet<M>>),
+    Notify(SendOnceRight<M>, Notification<M>),
+    Drop(Right<M>),
 }
+
+/// What an operation has to drop, wake and send, but only after it has released its locks. An
+/// operation declares this value before its lock guard, so that Rust drops the guard first. Most
+/// operations leave it empty.
+pub(super) struct Later<M: Machine>(Vec<Deed<M>>);
 
 impl<M: Machine> Later<M> {
     pub(super) const fn new() -> Self {
-        Self { rights: Vec::new(), notifications: Vec::new(), changed: Vec::new(), sets: Vec::new() }
+        Self(Vec::new())
     }
 
     /// Drops a right later.
     pub(super) fn drop_right(&mut self, right: Right<M>) {
-        self.rights.push(right);
+        self.0.push(Deed::Drop(right));
     }
 
     /// Sends a notification later.
     pub(super) fn notify(&mut self, right: SendOnceRight<M>, notification: Notification<M>) {
-        self.notifications.push((right, notification));
+        self.0.push(Deed::Notify(right, notification));
     }
 
     /// Wakes later the receivers of a port that has left its holder or joined a set.
     pub(super) fn wake_receivers(&mut self, port: &Arc<Port<M>>) {
-        self.changed.push(port.clone());
+        self.0.push(Deed::Wake(port.clone()));
     }
 
     /// Takes a receive right from its space, whose lock the caller holds, and drops it later.
@@ -147,31 +153,45 @@ impl<M: Machine> Later<M> {
 
     /// Ends a port set later.
     pub(super) fn end_set(&mut self, set: Arc<PortSet<M>>) {
-        self.sets.push(set);
+        self.0.push(Deed::EndSet(set));
+    }
+
+    #[inline(never)]
+    fn carry_out(&mut self) {
+        let mut left = core::mem::take(&mut self.0);
+        while let Some(first) = left.iter().map(Deed::order).min() {
+            for deed in left.extract_if(.., |deed| deed.order() == first) {
+                deed.carry_out();
+            }
+        }
     }
 }
 
 impl<M: Machine> Drop for Later<M> {
     #[inline]
     fn drop(&mut self) {
-        let is_empty = self.rights.is_empty()
-            && self.notifications.is_empty()
-            && self.changed.is_empty()
-            && self.sets.is_empty();
-        if !is_empty {
+        if !self.0.is_empty() {
             self.carry_out();
         }
     }
 }
 
-impl<M: Machine> Later<M> {
-    #[inline(never)]
-    fn carry_out(&mut self) {
-        self.changed.drain(..).for_each(|port| port.wake_all_receivers(MsgErrorKind::ReceivePortDied));
-        self.sets.drain(..).for_each(|set| set.kill());
-        for (right, notification) in self.notifications.drain(..) {
-            send(right, notification);
+impl<M: Machine> Deed<M> {
+    fn order(&self) -> u8 {
+        match self {
+            Self::Wake(_) => 0,
+            Self::EndSet(_) => 1,
+            Self::Notify(..) => 2,
+            Self::Drop(_) => 3,
         }
-        self.rights.clear();
+    }
+
+    fn carry_out(self) {
+        match self {
+            Self::Wake(port) => port.wake_all_receivers(MsgErrorKind::ReceivePortDied),
+            Self::EndSet(set) => set.kill(),
+            Self::Notify(right, notification) => send(right, notification),
+            Self::Drop(right) => drop(right),
+        }
     }
 }

@@ -10,10 +10,10 @@ use core::task::Waker;
 use macadamia_sync::{SpinLock, WaitQueue};
 
 use super::account::{Account, Charge};
+use super::held::Held;
 use super::kernel::KernelSide;
 use super::message::Message;
 use super::notify::{self, Notification};
-use super::parking::Parked;
 use super::right::{OutOfMemory, ReceiveRight, SendOnceRight};
 use super::set::PortSet;
 use super::{Ipc, MsgErrorKind, Name};
@@ -65,7 +65,7 @@ pub(super) struct PortState<M: Machine> {
     pub(super) granted: u32,
 
     /// A receiver that waits outside of any task, while the port is in no set.
-    pub(super) parked: Parked<M>,
+    pub(super) held: Held<M>,
     pub(super) membership: Option<Membership<M>>,
     /// How many messages at the front of the queue came before the port joined its set. In the
     /// order of the set's messages all of them have the stamp `joined`.
@@ -82,6 +82,16 @@ pub(super) struct PortState<M: Machine> {
 impl<M: Machine> PortState<M> {
     pub(super) fn is_dead(&self) -> bool {
         self.holder == Holder::Dead
+    }
+
+    /// Whether a thread of the task `space` that receives from `name` gets what comes next to this
+    /// port: it receives from the port itself, finds no message, and no other thread is held there.
+    pub(super) fn is_next_receiver(&self, space: u64, name: Name) -> bool {
+        self.holder == Holder::Space(space, name)
+            && self.membership.is_none()
+            && self.queue.is_empty()
+            && self.blocked.is_empty()
+            && self.held.is_none()
     }
 }
 
@@ -154,7 +164,7 @@ impl<M: Machine> Port<M> {
             blocked: VecDeque::new(),
             next_ticket: 0,
             granted: 0,
-            parked: None,
+            held: None,
             membership: None,
             before_joining: 0,
             joined: 0,
@@ -203,7 +213,7 @@ impl<M: Machine> Port<M> {
     /// their waits end with an error, that of a receiver that waits with `error`. No lock may be
     /// held.
     pub(super) fn wake_all_receivers(&self, error: MsgErrorKind) {
-        self.end_parked(error);
+        self.end_held(error);
         self.receivers.wake_all();
     }
 

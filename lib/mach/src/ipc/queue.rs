@@ -6,8 +6,8 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
+use super::held::HeldReceiver;
 use super::message::Message;
-use super::parking::Parking;
 use super::port::{Port, PortState};
 use super::set::PortSet;
 use super::{MsgErrorKind, transit};
@@ -36,7 +36,7 @@ pub(super) enum Pushed<M: Machine> {
 /// Where the receivers wait that are to be woken.
 enum Wake<M: Machine> {
     /// A receiver that waited here, and that the sender now wakes.
-    Parked(Arc<Parking<M>>),
+    Held(Arc<HeldReceiver<M>>),
     Port,
     Set(Arc<PortSet<M>>),
 }
@@ -59,15 +59,15 @@ impl<M: Machine> PortState<M> {
 
     fn push(&mut self, mut message: Box<Message<M>>) -> Wake<M> {
         let wake = match &self.membership {
-            None => self.parked.take().map_or(Wake::Port, |(parked, _)| Wake::Parked(parked)),
+            None => self.held.take().map_or(Wake::Port, |(held, _)| Wake::Held(held)),
             Some(member) => {
                 let mut set = member.set.state.lock();
                 message.stamp = set.stamp();
                 if self.queue.is_empty() {
                     set.members.set(member.index, Some(message.stamp));
                 }
-                match set.parked.take() {
-                    Some((parked, _)) => Wake::Parked(parked),
+                match set.held.take() {
+                    Some((held, _)) => Wake::Held(held),
                     None => Wake::Set(member.set.clone()),
                 }
             }
@@ -120,7 +120,7 @@ pub(super) fn push<M: Machine>(port: &Arc<Port<M>>, message: Box<Message<M>>, en
         }
     };
     match wake {
-        Ok(Wake::Parked(receiver)) => receiver.surrender(),
+        Ok(Wake::Held(receiver)) => receiver.surrender(),
         Ok(Wake::Port) => port.receivers.wake_one(),
         Ok(Wake::Set(set)) => set.receivers.wake_one(),
         // A message to a dead port or one that would close a cycle ends as if it had been received.

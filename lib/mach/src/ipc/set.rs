@@ -7,7 +7,7 @@ use core::mem::take;
 use macadamia_sync::{SpinLock, WaitQueue};
 
 use super::account::{Account, Charge};
-use super::parking::Parked;
+use super::held::Held;
 use super::port::{Holder, Membership, Port, PortState};
 use super::ready::Ready;
 use super::right::OutOfMemory;
@@ -26,7 +26,7 @@ pub(super) struct SetState<M: Machine> {
     /// The name of the set in its task.
     pub(super) name: Name,
     /// A receiver that waits outside of any task.
-    pub(super) parked: Parked<M>,
+    pub(super) held: Held<M>,
     charge: Charge<M>,
 }
 
@@ -53,7 +53,7 @@ impl<M: Machine> PortSet<M> {
             members: Ready::default(),
             next_stamp: 0,
             name: Name::NULL,
-            parked: None,
+            held: None,
             charge,
         };
         Ok(Arc::new(Self { state: SpinLock::new(state), receivers: WaitQueue::new() }))
@@ -62,13 +62,13 @@ impl<M: Machine> PortSet<M> {
     /// Ends the set: its members leave it, and its waiting receivers are woken. No lock may be
     /// held.
     pub(super) fn kill(self: &Arc<Self>) {
-        let (members, parked) = {
+        let (members, held) = {
             let mut state = self.state.lock();
             state.alive = false;
-            (take(&mut state.members), state.parked.take())
+            (take(&mut state.members), state.held.take())
         };
-        if let Some((parked, _)) = parked {
-            parked.end(MsgErrorKind::ReceivePortDied as u32);
+        if let Some((held, _)) = held {
+            held.end(MsgErrorKind::ReceivePortDied as u32);
         }
         for port in members.members() {
             let mut state = port.state.lock();
@@ -84,9 +84,9 @@ impl<M: Machine> PortSet<M> {
 impl<M: Machine> PortSet<M> {
     /// Wakes all receivers that wait at the set, because messages have come. No lock may be held.
     fn wake_all_receivers(&self) {
-        let parked = self.state.lock().parked.take();
-        if let Some((parked, _)) = parked {
-            parked.surrender();
+        let held = self.state.lock().held.take();
+        if let Some((held, _)) = held {
+            held.surrender();
         }
         self.receivers.wake_all();
     }

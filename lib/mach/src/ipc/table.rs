@@ -121,6 +121,11 @@ impl<M: Machine> Table<M> {
         port.name_in(self.space).or_else(|| self.reverse.get(port.id))
     }
 
+    /// The task's name for its send right to a living port.
+    pub(super) fn name_of_send_right(&self, port: &Port<M>) -> Option<Name> {
+        self.reverse.get(port.id)
+    }
+
     /// Adds an entry under a name that the table chooses.
     ///
     /// # Errors

@@ -61,6 +61,11 @@ impl<'a, M: Machine, P: PortPersonality<M>> Call<'a, M, P> {
         }
     }
 
+    /// Whether the call has got and given neither rights nor memory.
+    pub(super) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
     fn item(&self, number: u64) -> Option<&Item<M>> {
         self.items.get(usize::try_from(number.checked_sub(FIRST)?).ok()?)
     }

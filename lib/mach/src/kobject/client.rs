@@ -22,7 +22,7 @@ const INTERRUPTED: i32 = MsgErrorKind::ReceiveInterrupted as u32 as i32;
 /// Calls a program on behalf of a task, whose account pays for the messages.
 pub(super) struct Caller<'a, M: Machine> {
     payer: &'a Arc<Space<M>>,
-    to: Option<SendRight<M>>,
+    to: Right<M>,
     /// Ends the wait for the reply; `None`: the caller only sends.
     interruption: Option<&'a Interruption>,
     items: Vec<Item<M>>,
@@ -36,12 +36,22 @@ impl<'a, M: Machine> Caller<'a, M> {
         to: SendRight<M>,
         interruption: Option<&'a Interruption>,
     ) -> Self {
-        Self { payer, to: Some(to), interruption, items: Vec::new(), interrupted: false }
+        Self { interruption, ..Self::to(payer, Right::Send(to)) }
+    }
+
+    /// Prepares one message to the port of a right, for which there is no reply.
+    pub(super) fn to(payer: &'a Arc<Space<M>>, to: Right<M>) -> Self {
+        Self { payer, to, interruption: None, items: Vec::new(), interrupted: false }
     }
 
     /// Adds a right to the request, and returns the number that stands for it.
     pub(super) fn give(&mut self, right: Right<M>) -> u64 {
-        self.items.push(Item::Right(right));
+        self.add(Item::Right(right))
+    }
+
+    /// Adds a right or memory to the request, and returns the number that stands for it.
+    pub(super) fn add(&mut self, item: Item<M>) -> u64 {
+        self.items.push(item);
         FIRST + self.items.len() as u64 - 1
     }
 
@@ -53,8 +63,7 @@ impl<'a, M: Machine> Caller<'a, M> {
     fn post(&mut self, bytes: &[u8], reply: Right<M>) -> KernResult {
         let mut request = write(self.payer, bytes, &mut self.items)?;
         request.reply = reply;
-        let to = self.to.take().map_or(Right::Dead, Right::Send);
-        self.payer.ipc().post(to, request);
+        self.payer.ipc().post(core::mem::replace(&mut self.to, Right::Dead), request);
         Ok(())
     }
 }

@@ -11,6 +11,8 @@ pub(super) const FORMAT: Format = mach_interfaces::mach::FORMAT;
 /// The size in bytes of a header, and of a right or an address in a body.
 pub(super) const HEADER: usize = 32;
 const SLOT: usize = 8;
+/// The type of a send-once right in a header.
+pub(super) const SEND_ONCE: u32 = Disposition::MoveSendOnce as u32;
 /// The bit of a header that says that the message has rights or memory out of line.
 const COMPLEX: u32 = 1 << 31;
 
@@ -35,16 +37,24 @@ pub(super) fn set(body: &mut [u8], at: usize, number: u64) {
 /// `local`, with a right of the type `reply` to reply.
 pub(super) fn add_header<M: Machine>(message: &mut Message<M>, reply: u32, local: u64) {
     let complex = if message.complex { COMPLEX } else { 0 };
+    let body = message.bytes.len();
+    message.bytes.resize(HEADER + body, 0);
+    message.bytes.copy_within(..body, HEADER);
+    write_header(&mut message.bytes, reply | complex, local, message.id);
+}
+
+/// Writes the header of a request with the id `id`, which has arrived at the port with the number
+/// `local`, in front of the body. `reply` is the type of the right to reply.
+pub(super) fn write_header(request: &mut [u8], reply: u32, local: u64, id: i32) {
     let header = Header {
-        bits: reply | (Disposition::MoveSend as u32) << 8 | complex,
-        size: HEADER + message.bytes.len(),
-        remote: u64::from(reply != 0),
+        bits: reply | (Disposition::MoveSend as u32) << 8,
+        size: request.len(),
+        remote: u64::from(reply & 0xff != 0),
         local,
         sequence: 0,
-        id: message.id as u32,
+        id: id as u32,
     };
-    message.bytes.splice(0..0, [0; HEADER]);
-    header.write(&FORMAT, &mut message.bytes);
+    header.write(&FORMAT, request);
 }
 
 /// Completes a message whose body a stub has written: each right and each piece of memory for which

@@ -204,15 +204,14 @@ impl<M: Machine, P: PortPersonality<M>> Server for Call<'_, M, P> {
 
     async fn vm_object_sync(
         &mut self,
-        _object: u64,
-        _offset: u64,
-        _size: u64,
-        _should_flush: u32,
-        _should_return: u32,
+        object: u64,
+        offset: u64,
+        size: u64,
+        should_flush: u32,
+        should_return: u32,
         _should_iosync: u32,
     ) -> Answer {
-        // No port names a memory object yet.
-        Err(INVALID_ARGUMENT)
+        self.sync_memory(object, offset, size, should_flush != 0, should_return != 0).await
     }
 
     async fn vm_msync(&mut self, target_task: u64, address: u64, size: u64, sync_flags: u32) -> Answer {

@@ -1,5 +1,6 @@
 //! The ports of a host, and the tasks and threads that programs make.
 
+use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
@@ -9,11 +10,12 @@ use mach_interfaces::task_notify;
 use super::client::Caller;
 use super::clock::Clock;
 use super::gsync::Waiters;
+use super::memory_object::MemoryObject;
 use super::ports::copy;
 use super::serve::Buffer;
 use super::{Environment, Object, PortPersonality, TaskPorts, ThreadPorts};
 use crate::host::Host;
-use crate::ipc::{Ipc, KernelPort, KernelServer, Right, Space};
+use crate::ipc::{Ipc, KernelPort, KernelServer, Name, Right, Space};
 use crate::machine::Machine;
 use crate::processor_set::ProcessorSet;
 use crate::task::Task;
@@ -54,6 +56,8 @@ pub struct Kernel<M: Machine, P: PortPersonality<M>> {
     pub(super) clock: SpinLock<Clock>,
     pub(super) buffers: SpinLock<Vec<Buffer>>,
     pub(super) waiters: Waiters,
+    /// The memory objects of programs, by the numbers of their pagers' ports.
+    pub(super) memory_objects: SpinLock<BTreeMap<u64, Weak<MemoryObject<M, P>>>>,
     /// The port that is told of new tasks.
     pub(super) new_tasks: SpinLock<Right<M>>,
 }
@@ -75,6 +79,7 @@ impl<M: Machine, P: PortPersonality<M>> Kernel<M, P> {
             clock: SpinLock::new(Clock::new(started)),
             buffers: SpinLock::new(Vec::new()),
             waiters: Waiters::new(),
+            memory_objects: SpinLock::new(BTreeMap::new()),
             new_tasks: SpinLock::new(Right::Null),
         });
         let processors = host.machine().processors();
@@ -139,6 +144,15 @@ impl<M: Machine, P: PortPersonality<M>> Kernel<M, P> {
     /// A send right to the host's port, which every task may have: `mach_host_self`.
     pub fn host_right(&self) -> Right<M> {
         self.with_ports(|ports| ports.host.send_right())
+    }
+
+    /// Gives a task a send right to the host's port, and returns the name.
+    ///
+    /// # Errors
+    /// Those of [`Space::copyout_right`].
+    pub fn name_host(&self, space: &Space<M>) -> KernResult<Name> {
+        let named = self.ports.lock().as_ref().and_then(|ports| ports.host.add_reference(space));
+        named.map_or_else(|| space.copyout_right(self.host_right()), Ok)
     }
 
     /// A send right to the port that controls the host, for privileged tasks.

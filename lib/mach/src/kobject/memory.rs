@@ -59,7 +59,7 @@ fn placement(address: u64, anywhere: bool) -> Placement {
 }
 
 /// Reads `bytes.len()` bytes of a copy of pages, from the offset `at` on.
-async fn read_copy<M: Machine>(copy: &MapCopy<M>, at: usize, bytes: &mut [u8]) -> KernResult {
+pub(super) async fn read_copy<M: Machine>(copy: &MapCopy<M>, at: usize, bytes: &mut [u8]) -> KernResult {
     copy.read(at as u64, bytes).await
 }
 
@@ -222,23 +222,21 @@ impl<M: Machine, P: PortPersonality<M>> Call<'_, M, P> {
         words
     }
 
-    /// Maps zeros: `vm_map` without an object.
-    #[expect(clippy::too_many_arguments, reason = "the arguments of vm_map")]
+    /// Maps what `request` says: `vm_map`. `rights` are the present and the most rights, and the
+    /// inheritance.
     pub(super) async fn map_memory(
         &self,
         map: &VmMap<M>,
+        request: MapRequest<M>,
         address: u64,
-        size: u64,
         mask: u64,
         anywhere: bool,
-        current: u32,
-        most: u32,
-        inherited: u32,
+        (current, most, inherited): (u32, u32, u32),
     ) -> Answer<u64> {
         let alignment = mask.checked_add(1).filter(|size| size.is_power_of_two()).ok_or(INVALID_ARGUMENT)?;
         let alignment = alignment.max(PAGE_SIZE);
         let (current, most) = (protection(current)?, protection(most)?);
-        if size == 0 || !anywhere && !address.is_multiple_of(alignment) {
+        if request.size == 0 || !anywhere && !address.is_multiple_of(alignment) {
             return Err(INVALID_ARGUMENT);
         }
         let request = MapRequest {
@@ -246,7 +244,7 @@ impl<M: Machine, P: PortPersonality<M>> Call<'_, M, P> {
             protection: current,
             max_protection: most,
             inheritance: inheritance(inherited)?,
-            ..MapRequest::anonymous(size).at(placement(address, anywhere))
+            ..request.at(placement(address, anywhere))
         };
         Ok(map.map(&request).await?)
     }

@@ -12,8 +12,9 @@
 //! | `call` | rights and memory of a message as the generated servers see them |
 //! | `form` | the form in which the kernel's stubs see messages |
 //! | `client` | the kernel as the client of a program |
+//! | `memory_object` | memory whose pages a program has: external pagers |
 //! | [`raise`] | exceptions by port |
-//! | `names`, `tasks`, `memory`, `state`, `hosts`, `gnu`, `gsync`, `debug`, `machine` | the calls |
+//! | `names`, `tasks`, `memory`, `pager_calls`, `state`, `hosts`, `gnu`, `gsync`, `debug`, `machine` | the calls |
 //!
 //! An object is alive while its port stands for it. The end of a task or thread ends its port, as
 //! the system's personality tells ([`Personality::task_ended`]): the rights to the port become dead
@@ -32,13 +33,15 @@ mod info;
 mod kernel;
 mod machine;
 mod memory;
+mod memory_object;
 mod names;
+mod pager_calls;
 mod ports;
 mod serve;
 mod state;
 mod tasks;
 
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 
 use crate::machine::Machine;
 use crate::personality::Personality;
@@ -47,6 +50,7 @@ use crate::task::Task;
 use crate::thread::Thread;
 use crate::vm::VmMap;
 use crate::{KernError, KernResult, ipc};
+use memory_object::MemoryObject;
 
 pub use exception::raise;
 pub use kernel::Kernel;
@@ -105,6 +109,10 @@ enum Object<M: Machine, P: PortPersonality<M>> {
     /// The control of a processor set.
     Set(Arc<ProcessorSet<M>>),
     SetName(Arc<ProcessorSet<M>>),
+    /// What the pager of a memory object may do with it.
+    MemoryControl(Weak<MemoryObject<M, P>>),
+    /// What tells a memory object from others.
+    MemoryName(Weak<MemoryObject<M, P>>),
 }
 
 impl<M: Machine, P: PortPersonality<M>> Object<M, P> {
@@ -124,6 +132,12 @@ impl<M: Machine, P: PortPersonality<M>> Object<M, P> {
             Self::Processor(processor) | Self::ProcessorName(processor) => (5, *processor as u64),
             Self::Set(set) => (6, set.id()),
             Self::SetName(set) => (7, set.id()),
+            Self::MemoryControl(object) | Self::MemoryName(object) => (9, object_number(object)),
         }
     }
+}
+
+/// The number of the memory of a memory object that has not ended.
+fn object_number<M: Machine, P: PortPersonality<M>>(object: &Weak<MemoryObject<M, P>>) -> u64 {
+    object.upgrade().and_then(|object| object.object()).map_or(0, |object| object.id())
 }

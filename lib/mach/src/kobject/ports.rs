@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use macadamia_sync::SpinLock;
 
 use super::{Kernel, Object, PortPersonality};
-use crate::ipc::{Charge, Interruption, KernelPort, Right, SendRight, Space};
+use crate::ipc::{Charge, Interruption, KernelPort, Name, Right, SendRight, Space};
 use crate::machine::Machine;
 use crate::task::Task;
 use crate::thread::Thread;
@@ -100,6 +100,22 @@ impl<M: Machine> Ports<M> {
         self.own.as_ref().map_or(Right::Dead, KernelPort::send_right)
     }
 
+    /// Gives a task that has the port that the object gets as its own already one more reference to
+    /// it, and returns the name. `None`: the general way must be taken.
+    fn add_own_reference(&self, space: &Space<M>) -> Option<Name> {
+        let own = self.own.as_ref().filter(|_| self.kernel.is_none())?;
+        own.add_reference(space)
+    }
+
+    /// Whether a task has a send right under this name to the port that the object gets as its own.
+    fn is_own_name(&self, space: &Space<M>, name: Name) -> bool {
+        match (&self.kernel, &self.own) {
+            (None, Some(own)) => own.has_name(space, name),
+            (Some(Right::Send(right)), _) => right.has_name(space, name),
+            _ => false,
+        }
+    }
+
     fn special(&self, which: Which) -> Right<M> {
         match (which, &self.kernel) {
             (Which::Kernel, None) => self.own_right(),
@@ -166,6 +182,21 @@ impl<M: Machine> TaskPorts<M> {
     /// A send right to the port that the task gets as its own: `mach_task_self`.
     pub fn own_right(&self) -> Right<M> {
         self.special(Which::Kernel)
+    }
+
+    /// Gives the task a send right to the port that it gets as its own, and returns the name:
+    /// `mach_task_self`.
+    ///
+    /// # Errors
+    /// Those of [`Space::copyout_right`].
+    pub fn name_self(&self) -> KernResult<Name> {
+        let named = self.ports.lock().add_own_reference(&self.space);
+        named.map_or_else(|| self.space.copyout_right(self.own_right()), Ok)
+    }
+
+    /// Whether a name of the task has a send right to the port that the task gets as its own.
+    pub fn is_own_name(&self, name: Name) -> bool {
+        self.ports.lock().is_own_name(&self.space, name)
     }
 
     /// Sets the bootstrap port.
@@ -298,6 +329,21 @@ impl<M: Machine> ThreadPorts<M> {
     /// A send right to the port that the thread gets as its own: `mach_thread_self`.
     pub fn own_right(&self) -> Right<M> {
         self.special(Which::Kernel)
+    }
+
+    /// Gives the thread's task, whose names are `space`, a send right to the port that the thread
+    /// gets as its own, and returns the name: `mach_thread_self`.
+    ///
+    /// # Errors
+    /// Those of [`Space::copyout_right`].
+    pub fn name_self(&self, space: &Space<M>) -> KernResult<Name> {
+        let named = self.ports.lock().add_own_reference(space);
+        named.map_or_else(|| space.copyout_right(self.own_right()), Ok)
+    }
+
+    /// Whether a name has a send right to the port that the thread gets as its own.
+    pub fn is_own_name(&self, space: &Space<M>, name: Name) -> bool {
+        self.ports.lock().is_own_name(space, name)
     }
 
     /// A send right to the port that stands for the thread.

@@ -2,6 +2,9 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use core::future::Future;
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
 
 use mach_interfaces::{gnumach, mach, mach_debug, mach_host, mach_i386, mach_port};
 use message::{Header, Status};
@@ -9,7 +12,9 @@ use message::{Header, Status};
 use super::call::{Call, TARGET};
 use super::form::{self, FORMAT, HEADER};
 use super::{Kernel, Object, PortPersonality};
-use crate::ipc::{KernelRequest, KernelServer, Message};
+use crate::ipc::{
+    DeliverReply, Interruption, KernelRequest, KernelServed, KernelServer, Message, PlainRequest,
+};
 use crate::machine::Machine;
 use crate::vm::BoxFuture;
 
@@ -80,7 +85,56 @@ async fn dispatch<M: Machine, P: PortPersonality<M>>(
     }
 }
 
+/// Whether a call has no effect before it may have to wait, and acts on no thread, which could be
+/// the caller's. If such a call would have to wait, it is given up and begins again the general
+/// way.
+fn can_be_tried(call: u32) -> bool {
+    use mach_interfaces::{gnumach::id as gnu, mach::id, mach_host::id as host};
+    match call {
+        // All calls on names.
+        3200..=3299 => true,
+        id::TASK_INFO | id::THREAD_INFO | id::TASK_GET_SPECIAL_PORT | id::THREAD_GET_SPECIAL_PORT => true,
+        id::VM_ALLOCATE | id::VM_DEALLOCATE | id::VM_PROTECT | id::VM_INHERIT | id::VM_REGION => true,
+        id::VM_STATISTICS => true,
+        host::HOST_INFO | host::HOST_GET_TIME | host::HOST_GET_TIME64 | host::HOST_GET_UPTIME64 => true,
+        host::PROCESSOR_INFO | host::PROCESSOR_SET_INFO | host::PROCESSOR_SET_DEFAULT => true,
+        gnu::VM_CACHE_STATISTICS | gnu::GSYNC_WAKE => true,
+        _ => false,
+    }
+}
+
 impl<M: Machine, P: PortPersonality<M>> KernelServer<M> for Kernel<M, P> {
+    fn try_serve(
+        self: Arc<Self>,
+        request: PlainRequest<'_, M>,
+        deliver: DeliverReply<'_>,
+    ) -> KernelServed<M> {
+        let PlainRequest { object, bytes, id, charge } = request;
+        if !can_be_tried(id as u32) {
+            return KernelServed::Nothing;
+        }
+        form::write_header(bytes, form::SEND_ONCE, TARGET, id);
+        let interruption = Interruption::new();
+        let mut call = Call::new(self.clone(), object.and_then(Object::of), &interruption, charge);
+        let mut buffer = self.buffer();
+        let size = {
+            let dispatched = pin!(dispatch(&mut call, bytes, &mut buffer));
+            dispatched.poll(&mut Context::from_waker(Waker::noop()))
+        };
+        let served = match size {
+            Poll::Pending => KernelServed::Nothing,
+            Poll::Ready(None) => KernelServed::NoReply,
+            Poll::Ready(Some(size)) => match Header::read(&FORMAT, &buffer[..size]) {
+                Some(header) if call.is_empty() && deliver(&mut buffer[..size], header.id as i32) => {
+                    KernelServed::Delivered
+                }
+                _ => self.reply(call, &buffer[..size]).map_or(KernelServed::NoReply, KernelServed::Reply),
+            },
+        };
+        self.keep(buffer);
+        served
+    }
+
     fn serve<'a>(self: Arc<Self>, request: KernelRequest<'a, M>) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let KernelRequest { object, mut message, interruption, charge } = request;

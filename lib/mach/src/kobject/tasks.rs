@@ -6,16 +6,18 @@ use alloc::vec::Vec;
 use mach_interfaces::mach::Server;
 use message::{Array, Memory};
 
-use super::call::{Answer, Call, DEAD};
+use super::call::{Answer, Call};
 use super::error::{FAILURE, INVALID_ARGUMENT, INVALID_CAPABILITY};
 use super::info::Words;
+use super::memory_object::PageAnswer;
+use super::pager_calls::lock_request;
 use super::ports::{REGISTERED, Which, is_send_or_null};
 use super::{PortPersonality, state};
 use crate::ipc::{Item, Right};
 use crate::machine::{ExecutionContext, Machine, Times};
 use crate::task::Task;
 use crate::thread::{Policy, Thread, ThreadInfo};
-use crate::vm::VmMap;
+use crate::vm::{MapRequest, VmMap};
 
 /// The most addresses of emulated calls that a task can have.
 const MOST_VECTORS: usize = 4096;
@@ -294,12 +296,13 @@ impl<M: Machine, P: PortPersonality<M>> Server for Call<'_, M, P> {
         self.give_rights(Vec::from(P::task_ports(&task).registered()))
     }
 
-    async fn memory_object_data_unavailable(&mut self, _control: u64, _offset: u64, _size: u64) -> Answer {
-        Err(FAILURE)
+    async fn memory_object_data_unavailable(&mut self, control: u64, offset: u64, size: u64) -> Answer {
+        self.without_data(control, offset, size, || PageAnswer::Nothing)
     }
 
-    async fn memory_object_get_attributes(&mut self, _control: u64) -> Answer<(u32, u32, u32)> {
-        Err(FAILURE)
+    async fn memory_object_get_attributes(&mut self, control: u64) -> Answer<(u32, u32, u32)> {
+        let (ready, may_cache, strategy) = self.memory_control(control)?.attributes();
+        Ok((ready.into(), may_cache.into(), strategy))
     }
 
     async fn vm_set_default_memory_manager(&mut self, host_priv: u64, _manager: u64) -> Answer<u64> {
@@ -309,16 +312,17 @@ impl<M: Machine, P: PortPersonality<M>> Server for Call<'_, M, P> {
 
     async fn memory_object_lock_request(
         &mut self,
-        _control: u64,
-        _offset: u64,
-        _size: u64,
-        _should_return: u32,
-        _should_flush: u32,
-        _lock_value: u32,
-        _reply_to: u64,
+        control: u64,
+        offset: u64,
+        size: u64,
+        should_return: u32,
+        should_flush: u32,
+        lock_value: u32,
+        reply_to: u64,
         _reply_to_type: u32,
     ) -> Answer {
-        Err(FAILURE)
+        let request = lock_request(should_return, should_flush != 0, lock_value)?;
+        self.lock_memory(control, offset, size, request, reply_to).await
     }
 
     async fn task_suspend(&mut self, target_task: u64) -> Answer {
@@ -408,61 +412,64 @@ impl<M: Machine, P: PortPersonality<M>> Server for Call<'_, M, P> {
         mask: u64,
         anywhere: u32,
         memory_object: u64,
-        _offset: u64,
-        _copy: u32,
+        offset: u64,
+        copy: u32,
         cur_protection: u32,
         max_protection: u32,
         inheritance: u32,
     ) -> Answer<u64> {
         let map = self.map(target_task)?;
-        if memory_object == DEAD || !matches!(self.send_right(memory_object)?, Right::Null) {
-            return Err(INVALID_ARGUMENT);
-        }
-        let anywhere = anywhere != 0;
-        let (current, most) = (cur_protection, max_protection);
-        self.map_memory(&map, address, size, mask, anywhere, current, most, inheritance).await
+        let object = match memory_object {
+            0 => None,
+            object => Some((self.mapped_object(target_task, object).await?, offset)),
+        };
+        let request = MapRequest { object, copy: copy != 0, ..MapRequest::anonymous(size) };
+        let rights = (cur_protection, max_protection, inheritance);
+        self.map_memory(&map, request, address, mask, anywhere != 0, rights).await
     }
 
     async fn memory_object_data_error(
         &mut self,
-        _control: u64,
-        _offset: u64,
-        _size: u64,
+        control: u64,
+        offset: u64,
+        size: u64,
         _error_value: u32,
     ) -> Answer {
-        Err(FAILURE)
+        self.without_data(control, offset, size, || PageAnswer::Failed)
     }
 
-    async fn memory_object_destroy(&mut self, _control: u64, _reason: u32) -> Answer {
-        Err(FAILURE)
+    async fn memory_object_destroy(&mut self, control: u64, _reason: u32) -> Answer {
+        self.memory_control(control)?.destroy();
+        Ok(())
     }
 
     async fn memory_object_data_supply(
         &mut self,
-        _control: u64,
-        _offset: u64,
-        _data: Memory,
-        _lock_value: u32,
+        control: u64,
+        offset: u64,
+        data: Memory,
+        lock_value: u32,
         _precious: u32,
-        _reply_to: u64,
+        reply_to: u64,
         _reply_to_type: u32,
     ) -> Answer {
-        Err(FAILURE)
+        self.supply(control, offset, data, lock_value, reply_to).await
     }
 
-    async fn memory_object_ready(&mut self, _control: u64, _may_cache: u32, _copy_strategy: u32) -> Answer {
-        Err(FAILURE)
+    async fn memory_object_ready(&mut self, control: u64, may_cache: u32, copy_strategy: u32) -> Answer {
+        self.memory_control(control)?.set_attributes(may_cache != 0, copy_strategy);
+        Ok(())
     }
 
     async fn memory_object_change_attributes(
         &mut self,
-        _control: u64,
-        _may_cache: u32,
-        _copy_strategy: u32,
-        _reply_to: u64,
+        control: u64,
+        may_cache: u32,
+        copy_strategy: u32,
+        reply_to: u64,
         _reply_to_type: u32,
     ) -> Answer {
-        Err(FAILURE)
+        self.change_attributes(control, may_cache, copy_strategy, reply_to).await
     }
 
     async fn vm_machine_attribute(

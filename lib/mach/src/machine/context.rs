@@ -111,7 +111,8 @@ pub trait NonblockingHandler: Send + Sync {
     /// repeated. False: the fault becomes an event.
     fn fault(&self, address: u64, access: Protection) -> bool;
 
-    /// Serves a system call, if that needs no wait. It must not recall or end the context.
+    /// Serves a system call, if that needs no wait. It must not end the context. If it recalls the
+    /// context, that comes to its server after the call's answer.
     fn call(&self, call: &SystemCall) -> Attempt {
         let _ = call;
         Attempt::Event

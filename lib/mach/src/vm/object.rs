@@ -203,8 +203,12 @@ impl<M: Machine> VmObject<M> {
     /// How many pages from `first` up to `end` are in memory, in this object or one below it. A
     /// page that both have may count twice, but the result is at most `end - first`.
     pub(crate) fn resident_in(&self, first: u64, end: u64) -> u64 {
-        let count = |state: &ObjectState<M>, first: u64, end: u64| {
-            state.pages.range(first, end).filter(|(_, slot)| slot.is_resident()).count() as u64
+        let count = |state: &ObjectState<M>, first: u64, end: u64| match &state.backing {
+            Backing::Swap(..) => {
+                state.pages.range(first, end).filter(|(_, slot)| slot.is_resident()).count() as u64
+            }
+            // Without a place in swap every slot has a frame.
+            _ => state.pages.count_in(first, end),
         };
         let (mut total, mut below) = {
             let state = self.state.lock();

@@ -240,6 +240,33 @@ impl Node {
         None
     }
 
+    /// How many slots are in use from `start` to before `end` within this node, whose first page is
+    /// `base`.
+    fn count_in(&self, base: u64, height: u32, start: u64, end: u64) -> u64 {
+        match self {
+            Self::Leaf(leaf) => {
+                let below = |page: u64| match page.saturating_sub(base) {
+                    all if all >= FANOUT as u64 => u64::MAX,
+                    some => (1 << some) - 1,
+                };
+                u64::from((leaf.used & below(end) & !below(start)).count_ones())
+            }
+            Self::Branch(branch) => {
+                let span = 1u64 << (height * BITS);
+                let children = branch.children.iter().enumerate();
+                let children = children.filter_map(|(place, child)| Some((place, child.as_ref()?)));
+                let counts = children.map(|(place, child)| {
+                    let first = base + place as u64 * span;
+                    match first < end && start < first.saturating_add(span) {
+                        true => child.count_in(first, height - 1, start, end),
+                        false => 0,
+                    }
+                });
+                counts.sum()
+            }
+        }
+    }
+
     fn drain<M: Machine>(self: Box<Self>, machine: &M, with: &mut impl FnMut(Slot)) {
         let mut used = self.used();
         match *self {
@@ -416,6 +443,16 @@ impl PageIndex {
         }
     }
 
+    /// How many slots are in use from `start` to before `end`.
+    pub(crate) fn count_in(&self, start: u64, end: u64) -> u64 {
+        match &self.shape {
+            Shape::Few(few) => {
+                few[..self.count].iter().filter(|(at, _)| (start..end).contains(at)).count() as u64
+            }
+            Shape::Tree { root, height } => root.count_in(0, *height, start, end),
+        }
+    }
+
     /// The slots in use from `start` to before `end`, in order.
     pub(crate) fn range(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, Slot)> {
         let mut from = start;
@@ -469,6 +506,7 @@ mod tests {
         Fill(u64),
         Remove(u64),
         Next(u64),
+        Count(u64, u64),
     }
 
     fn page_number() -> impl Strategy<Value = u64> {
@@ -481,6 +519,7 @@ mod tests {
             2 => page_number().prop_map(Step::Fill),
             2 => page_number().prop_map(Step::Remove),
             1 => page_number().prop_map(Step::Next),
+            1 => (page_number(), page_number()).prop_map(|(start, end)| Step::Count(start, end)),
         ];
         proptest::collection::vec(step, 0..200)
     }
@@ -517,6 +556,10 @@ mod tests {
                     Step::Next(at) => {
                         let expected = model.range(at..).next().map(|(&at, &slot)| (at, slot));
                         prop_assert_eq!(index.next(at), expected);
+                    }
+                    Step::Count(start, end) => {
+                        let expected = model.keys().filter(|at| (start..end).contains(at)).count();
+                        prop_assert_eq!(index.count_in(start, end), expected as u64);
                     }
                 }
                 prop_assert_eq!(index.len(), model.len());

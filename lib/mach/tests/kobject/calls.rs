@@ -19,7 +19,10 @@ const OTHERS: [(&str, &str); 10] = [
     ("exc", "sent to exception ports"),
     ("notify", "sent by ports"),
     ("task_notify", "sent to the port of `register_new_task_notification`"),
-    ("memory_object", "to be sent to pagers, not there yet"),
+    (
+        "memory_object",
+        "sent to pagers; `memory_object_copy` is not: a copy shows the object as it was, whatever strategy the pager has chosen",
+    ),
     ("memory_object_default", "to be sent to the default pager, not there yet"),
     ("default_pager", "a server's"),
     ("mach4", "proxies of memory objects, not there yet"),
@@ -44,22 +47,12 @@ const UNSUPPORTED: [(&str, &str); 12] = [
     ("i386_io_perm_modify", "ports for input and output are the drivers', by L4 mappings"),
 ];
 
-/// Calls about memory objects, for which no port stands yet. They answer an error.
-const LATER: [&str; 14] = [
-    "memory_object_data_unavailable",
-    "memory_object_get_attributes",
+/// Calls about memory that a server has, not yet there. They answer an error.
+const LATER: [&str; 4] = [
     "vm_set_default_memory_manager",
-    "memory_object_lock_request",
-    "memory_object_data_error",
-    "memory_object_destroy",
-    "memory_object_data_supply",
-    "memory_object_ready",
-    "memory_object_change_attributes",
-    "vm_object_sync",
     "mach_vm_object_info",
     "mach_vm_object_pages",
     "mach_vm_object_pages_phys",
-    "vm_map",
 ];
 
 /// Zeros, and names of objects of the right kinds.
@@ -171,8 +164,7 @@ fn the_chapter_has_the_lists() {
     text += "\nThese calls answer `KERN_FAILURE`, because they make no sense here:\n\n";
     text += "| call | why |\n|---|---|\n";
     UNSUPPORTED.iter().for_each(|(name, why)| writeln!(text, "| `{name}` | {why} |").unwrap());
-    text += "\nThese calls are about memory objects, for which no port stands yet, and answer an error\n";
-    text += "(`vm_map` only if it names an object):\n\n";
+    text += "\nThese calls are not there yet, and answer an error:\n\n";
     LATER.iter().for_each(|name| writeln!(text, "- `{name}`").unwrap());
     text += "\nThe other interfaces:\n\n| interface | messages |\n|---|---|\n";
     OTHERS.iter().for_each(|(name, who)| writeln!(text, "| `{name}` | {who} |").unwrap());

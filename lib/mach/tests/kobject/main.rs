@@ -9,6 +9,7 @@ mod hosts;
 mod memory;
 mod names;
 mod objects;
+mod pagers;
 mod requests;
 mod support;
 mod tasks;

@@ -46,7 +46,17 @@ pub fn allocate_pool(address: u64, size: u64) -> Result<(), Status> {
 /// `NotFound`: the configuration gives this server none. `InvalidArgument`: size, address or bits.
 /// `QuotaExceeded`: the quota `dma` is used up. `NoMemory`: there is no such block.
 pub fn allocate_dma(address: u64, size: u64, bits: u32) -> Result<u64, Status> {
-    ask(|root| root.root_memory_dma(address, size, bits.into()))
+    ask(|root| root.root_memory_dma(address, size, bits.into(), 0))
+}
+
+/// Allocates memory like [`allocate_dma`], but as it was left by the server in whose place this one
+/// was started. It is zeroed if that one had none of this size. A device may have written there
+/// until it was reset.
+///
+/// # Errors
+/// Those of [`allocate_dma`].
+pub fn allocate_kept_dma(address: u64, size: u64, bits: u32) -> Result<u64, Status> {
+    ask(|root| root.root_memory_dma(address, size, bits.into(), 1))
 }
 
 /// Frees memory: a whole region, as it was allocated.

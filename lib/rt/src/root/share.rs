@@ -34,6 +34,16 @@ pub fn create(address: u64, size: u64, partner: ThreadId) -> Result<Share, Statu
     ask(|root| root.root_share_create(address, size, partner.raw())).map(Share)
 }
 
+/// Shares memory that this server has [created](create) with the server of the thread `partner`,
+/// instead of the one that it was shared with, which must have ended. The memory stays as it is.
+///
+/// # Errors
+/// `NotFound`: there is no such share of this server's. `InUse`: the earlier partner has not ended.
+/// `InvalidArgument`: `partner` is no thread of another server.
+pub fn renew(share: Share, partner: ThreadId) -> Result<(), Status> {
+    ask(|root| root.root_share_renew(share.0, partner.raw()))
+}
+
 /// Maps memory that another server shares with this one at `address`. Returns its size in bytes.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 mod capabilities;
 mod device;
 mod hostile;
+mod left;
 mod model;
 mod queues;
 mod starting;

@@ -10,7 +10,8 @@ use mach::Machine;
 use unix::descriptor::DescriptorTable;
 use unix::file::{LockKind, LockOwner, LockRange, OpenFile, SignalOwner, Whence};
 use unix::signal::RestartKind;
-use unix::vfs::{At, Mode, OpenFlags};
+use unix::sync::poll_once;
+use unix::vfs::{At, DirectoryEntry, Mode, OpenFlags};
 use unix::{AttemptError, Error, Result};
 
 /// The open file whose descriptor is argument `index`. `EBADF` also for a descriptor that only
@@ -76,6 +77,11 @@ pub(crate) async fn openat2<M: Machine>(call: &Call<'_, M>) -> Done {
         return Err(Error::EINVAL.into());
     }
     open_at(call, call.at_for(0, &path)?, path, flags, mode).await
+}
+
+/// Whether an open with these flags succeeds only once (O_EXCL), so that it must not be tried.
+pub(crate) fn is_exclusive(flags: u32) -> bool {
+    open_flags(flags).contains(OpenFlags::EXCLUSIVE)
 }
 
 pub(crate) fn close<M: Machine>(call: &Call<'_, M>) -> Done {
@@ -348,6 +354,15 @@ pub(crate) async fn lseek<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(file(call, 0)?.seek(call.arg(1) as i64, whence).await?)
 }
 
+/// Does [`fsync`] for a file that has no storage to wait for.
+pub(crate) fn try_fsync<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
+    let file = match file(call, 0) {
+        Ok(file) => file,
+        Err(error) => return Some(Err(error.into())),
+    };
+    poll_once(file.synchronize()).map(|done| done.map(|()| 0).map_err(Stop::from))
+}
+
 pub(crate) async fn fsync<M: Machine>(call: &Call<'_, M>) -> Done {
     file(call, 0)?.synchronize().await?;
     Ok(0)
@@ -392,20 +407,28 @@ pub(crate) async fn fallocate<M: Machine>(call: &Call<'_, M>) -> Done {
 
 /// getdents64(2), and getdents(2), which has each entry's type at the end of the entry.
 pub(crate) async fn getdents<M: Machine>(call: &Call<'_, M>, layout: EntryLayout) -> Done {
-    use crate::layout::file::append_entry;
-    let room = (call.arg(2) as u32).min(64 << 10) as usize;
-    let (file, context, mut used) = (file(call, 0)?, call.thread.context(), 0);
-    let caller = context.caller();
-    let read = file.read_directory(&caller, |entry| {
-        used += layout.entry_size(entry.name.len());
-        used <= room
-    });
-    let mut bytes = Vec::new();
-    for (name, number, file_type, next) in read.await?.entries {
-        append_entry(&mut bytes, layout, &name, number, file_type, next);
-    }
+    let bytes = read_entries(call, layout).await?;
     call.write(call.arg(1), &bytes).await?;
     Ok(bytes.len() as u64)
+}
+
+/// Does [`getdents`] if nothing has to be waited for.
+pub(crate) fn try_getdents<M: Machine>(call: &Call<'_, M>, layout: EntryLayout) -> Option<Done> {
+    match poll_once(read_entries(call, layout))? {
+        Ok(bytes) => call.answer(&[(call.arg(1), &bytes)], bytes.len() as u64),
+        Err(error) => Some(Err(error.into())),
+    }
+}
+
+/// Reads the next entries of a directory, as many as have room in the program's buffer.
+async fn read_entries<M: Machine>(call: &Call<'_, M>, layout: EntryLayout) -> Result<Vec<u8>> {
+    use crate::layout::file::append_entry;
+    let room = (call.arg(2) as u32).min(64 << 10) as usize;
+    let (file, context) = (file(call, 0)?, call.thread.context());
+    let mut bytes = Vec::new();
+    let append = |entry: &DirectoryEntry<'_>| append_entry(&mut bytes, room, layout, entry);
+    file.read_directory(&context.caller(), append).await?;
+    Ok(bytes)
 }
 
 /// memfd_create(2), without seals (`EINVAL`) and without huge pages (`ENODEV`).

@@ -10,6 +10,7 @@ use mach::Machine;
 use unix::clock::{Clock, When};
 use unix::process::Pid;
 use unix::signal::RestartKind;
+use unix::sync::poll_once;
 use unix::{Error, Result};
 
 const WAIT: u32 = 0;
@@ -99,9 +100,27 @@ pub(crate) async fn futex<M: Machine>(call: &Call<'_, M>) -> Done {
     }
 }
 
-/// How many waiters to wake: Linux wakes one even if the program asks for none.
+/// Does [`futex`] if the command wakes waiters, or if it would wait for a word that has another
+/// value already.
+pub(crate) fn try_futex<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
+    let (address, flags) = (call.arg(0), call.uint(1));
+    match flags & !(PRIVATE | REALTIME) {
+        command @ (WAIT | WAIT_BITSET) => {
+            let is_valid = address.is_multiple_of(4) && (command == WAIT || call.uint(5) != 0);
+            let value = u32::from_le_bytes(call.try_read(address)?);
+            let has_changed = is_valid && call.arg(3) == 0 && value != call.uint(2);
+            has_changed.then(|| Err(Error::EAGAIN.into()))
+        }
+        WAKE | WAKE_BITSET | REQUEUE | CMP_REQUEUE | WAKE_OP => poll_once(futex(call)),
+        // Locks with inheritance of priorities wait, or have waiters.
+        _ => None,
+    }
+}
+
+/// How many waiters to wake: Linux wakes one even if the program asks for none, or for a negative
+/// number.
 fn limit(value: u32) -> u32 {
-    value.max(1)
+    (value as i32).max(1) as u32
 }
 
 /// The deadline in argument 3: a duration (FUTEX_WAIT), or a time on the clock that the flags name.

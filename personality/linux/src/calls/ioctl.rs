@@ -58,6 +58,30 @@ const TIOCSIG: u32 = 0x4004_5436;
 const TIOCGPKT: u32 = 0x8004_5438;
 const TIOCGEXCL: u32 = 0x8004_5440;
 
+/// Whether a request of ioctl changes nothing, or only a flag at its end, so that it can be tried.
+pub(crate) fn only_asks(request: u32) -> bool {
+    matches!(
+        request,
+        TCGETS
+            | TCGETS2
+            | TIOCGPGRP
+            | TIOCGSID
+            | TIOCOUTQ
+            | TIOCGWINSZ
+            | FIONREAD
+            | FIONBIO
+            | FIONCLEX
+            | FIOCLEX
+            | FIOASYNC
+            | TIOCGETD
+            | TIOCGPTN
+            | TIOCGPTLCK
+            | TIOCGDEV
+            | TIOCGPKT
+            | TIOCGEXCL
+    )
+}
+
 pub(crate) async fn ioctl<M: Machine>(call: &Call<'_, M>) -> Done {
     let (file, descriptor) = (file(call, 0)?, call.int(0));
     if file.flags().contains(OpenFlags::PATH) {

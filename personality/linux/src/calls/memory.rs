@@ -29,16 +29,22 @@ pub(crate) async fn mmap<M: Machine>(call: &Call<'_, M>) -> Done {
     /// Flags of mmap that are hints, or without effect on Linux, too: DENYWRITE, EXECUTABLE,
     /// NORESERVE, NONBLOCK, STACK.
     const IGNORED: u64 = 0x800 | 0x1000 | 0x4000 | 0x1_0000 | 0x2_0000;
-    const KNOWN: u64 =
-        15 | FIXED | ANONYMOUS | GROWSDOWN | LOCKED | POPULATE | HUGETLB | FIXED_NOREPLACE | IGNORED;
+    /// MAP_32BIT, MAP_ABOVE4G and the sizes of huge pages.
+    const PLACES: u64 = 0x40 | 0x80 | 0x7c00_0000;
+    /// The flags that are older than MAP_SHARED_VALIDATE, which refuses the others.
+    const OLD: u64 = 15 | FIXED | ANONYMOUS | GROWSDOWN | LOCKED | POPULATE | HUGETLB | IGNORED | PLACES;
     let (address, length, flags, offset) = (call.arg(0), call.arg(1), call.arg(3), call.arg(5));
     let shared = match flags & 15 {
         SHARED => true,
         PRIVATE => false,
-        SHARED_VALIDATE if flags & !KNOWN != 0 => return Err(Error::EOPNOTSUPP.into()),
+        SHARED_VALIDATE if flags & ANONYMOUS != 0 => return Err(Error::EINVAL.into()),
+        SHARED_VALIDATE if flags & !OLD != 0 => return Err(Error::EOPNOTSUPP.into()),
         SHARED_VALIDATE => true,
         _ => return Err(Error::EINVAL.into()),
     };
+    if shared && flags & GROWSDOWN != 0 {
+        return Err(Error::EINVAL.into());
+    }
     if flags & HUGETLB != 0 {
         // There are no huge pages here.
         return Err(Error::ENOMEM.into());

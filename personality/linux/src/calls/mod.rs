@@ -34,11 +34,11 @@ use crate::layout::file::EntryLayout;
 use crate::names::number::*;
 use crate::{errno, return_to_user};
 use core::future::Future;
-use core::task::{Context, Poll, Waker};
 use mach::Machine;
 use path::Named;
 use process::{change_credentials, optional_id};
 use unix::Error;
+use unix::sync::poll_once;
 
 /// A call in memory of its own: the task of a thread then has room for a pointer instead of the
 /// largest of all calls, and need not copy so much. The commonest calls do without.
@@ -46,19 +46,68 @@ fn boxed<F: Future<Output = Done>>(call: F) -> core::pin::Pin<alloc::boxed::Box<
     alloc::boxed::Box::pin(call)
 }
 
-/// Makes [`dispatch`] of a list, and for tests a function that says what is in it.
+/// How a call is tried without the thread's task. Each row of the table says it:
+///
+/// | way | meaning |
+/// |---|---|
+/// | `Once` | the call is polled once: until it is ready it has changed nothing that a second call would not change in the same way; with a condition, only if that holds |
+/// | `Own` | a form of its own tries the call first ([`try_own`]) |
+/// | `Changes` | not tried: it could have to wait for memory or for a lock after it has changed something |
+/// | `Waits` | not tried: it waits nearly always, so an attempt would be for nothing |
+/// | `Signals` | not tried: it can send a signal to the caller, which the thread's task delivers at the end of the call at less cost than a recall |
+/// | `Threads` | not tried: it makes, moves or ends threads, the caller's own among them |
+/// | `Registers` | not tried: it reads or replaces the caller's registers |
+macro_rules! attempt {
+    (Once; $work:expr) => {
+        once(move || async move { $work })
+    };
+    (Once $condition:expr; $work:expr) => {
+        if $condition { once(move || async move { $work }) } else { None }
+    };
+    (Own; $work:expr) => {
+        None
+    };
+    (Changes; $work:expr) => {
+        None
+    };
+    (Waits; $work:expr) => {
+        None
+    };
+    (Signals; $work:expr) => {
+        None
+    };
+    (Threads; $work:expr) => {
+        None
+    };
+    (Registers; $work:expr) => {
+        None
+    };
+}
+
+/// Makes [`dispatch`] and [`try_table`] of a list, and for tests a function that says what is in it.
 macro_rules! table {
-    ($call:ident, $number:ident: $($($name:ident)|+ => $work:expr,)*) => {
+    ($call:ident, $number:ident: $($($name:ident)|+: $way:ident $(($condition:expr))? => $work:expr,)*) => {
         /// Finds and runs the call. A number that is not in the table is no call: `ENOSYS`, and a
         /// line in the log.
         #[expect(non_upper_case_globals, reason = "calls go by their own names")]
         pub(crate) async fn dispatch<M: Machine>($call: &Call<'_, M>, $number: u64) -> Done {
             match $number {
                 $($($name)|+ => $work,)*
-                unknown => {
-                    $call.linux.log_unknown($call.thread, unknown);
-                    Ok(errno::result(Err(Error::ENOSYS)))
-                }
+                unknown => no_call($call, unknown),
+            }
+        }
+
+        /// Tries the call as its row says.
+        #[inline]
+        #[expect(non_upper_case_globals, reason = "calls go by their own names")]
+        fn try_table<M: Machine>($call: &Call<'_, M>, $number: u64) -> Option<Done> {
+            /// An attempt needs no memory of its own for the call.
+            fn boxed<F>(call: F) -> F {
+                call
+            }
+            match $number {
+                $($($name)|+ => attempt!($way $($condition)?; $work),)*
+                unknown => Some(no_call($call, unknown)),
             }
         }
 
@@ -71,296 +120,302 @@ macro_rules! table {
     };
 }
 
+/// The result of a number that is no call, with a line in the log.
+fn no_call<M: Machine>(call: &Call<'_, M>, number: u64) -> Done {
+    call.linux.log_unknown(call.thread, number);
+    Ok(errno::result(Err(Error::ENOSYS)))
+}
+
 table! { call, number:
     // Files by descriptor.
-    read => transfer::read(call).await,
-    write => transfer::write(call).await,
-    readv => transfer::readv(call).await,
-    writev => transfer::writev(call).await,
-    pread64 => transfer::pread64(call).await,
-    pwrite64 => transfer::pwrite64(call).await,
-    preadv => boxed(transfer::preadv(call, false)).await,
-    pwritev => boxed(transfer::pwritev(call, false)).await,
-    preadv2 => boxed(transfer::preadv(call, true)).await,
-    pwritev2 => boxed(transfer::pwritev(call, true)).await,
-    lseek => descriptor::lseek(call).await,
-    sendfile => boxed(splice::sendfile(call)).await,
-    copy_file_range => boxed(splice::copy_file_range(call)).await,
-    splice => boxed(splice::splice(call)).await,
-    tee => boxed(splice::tee(call)).await,
-    vmsplice => boxed(splice::vmsplice(call)).await,
-    memfd_create => boxed(descriptor::memfd_create(call)).await,
-    open => boxed(descriptor::open(call)).await,
-    creat => boxed(descriptor::creat(call)).await,
-    openat => boxed(descriptor::openat(call)).await,
-    openat2 => boxed(descriptor::openat2(call)).await,
-    close => descriptor::close(call),
-    close_range => descriptor::close_range(call),
-    dup => descriptor::dup(call),
-    dup2 => descriptor::dup2(call),
-    dup3 => descriptor::dup3(call),
-    pipe => boxed(descriptor::pipe(call, 0)).await,
-    pipe2 => boxed(descriptor::pipe(call, call.uint(1))).await,
-    fcntl => boxed(descriptor::fcntl(call)).await,
-    ioctl => boxed(ioctl::ioctl(call)).await,
-    flock => boxed(descriptor::flock(call)).await,
-    fsync | fdatasync | sync_file_range => boxed(descriptor::fsync(call)).await,
-    sync | syncfs => boxed(descriptor::sync(call)).await,
-    fadvise64 | readahead => descriptor::fadvise64(call),
-    ftruncate => boxed(descriptor::ftruncate(call)).await,
-    fallocate => boxed(descriptor::fallocate(call)).await,
-    getdents64 => boxed(descriptor::getdents(call, EntryLayout::Wide)).await,
-    getdents => boxed(descriptor::getdents(call, EntryLayout::Old)).await,
+    read: Own => transfer::read(call).await,
+    write: Own => transfer::write(call).await,
+    readv: Own => transfer::readv(call).await,
+    writev: Own => transfer::writev(call).await,
+    pread64: Own => transfer::pread64(call).await,
+    pwrite64: Own => transfer::pwrite64(call).await,
+    preadv: Once => boxed(transfer::preadv(call, false)).await,
+    pwritev: Changes => boxed(transfer::pwritev(call, false)).await,
+    preadv2: Once => boxed(transfer::preadv(call, true)).await,
+    pwritev2: Changes => boxed(transfer::pwritev(call, true)).await,
+    lseek: Once => descriptor::lseek(call).await,
+    sendfile: Changes => boxed(splice::sendfile(call)).await,
+    copy_file_range: Changes => boxed(splice::copy_file_range(call)).await,
+    splice: Changes => boxed(splice::splice(call)).await,
+    tee: Changes => boxed(splice::tee(call)).await,
+    vmsplice: Changes => boxed(splice::vmsplice(call)).await,
+    memfd_create: Once => boxed(descriptor::memfd_create(call)).await,
+    open: Once(!descriptor::is_exclusive(call.uint(1))) => boxed(descriptor::open(call)).await,
+    creat: Once => boxed(descriptor::creat(call)).await,
+    openat: Once(!descriptor::is_exclusive(call.uint(2))) => boxed(descriptor::openat(call)).await,
+    openat2: Changes => boxed(descriptor::openat2(call)).await,
+    close: Once => descriptor::close(call),
+    close_range: Once => descriptor::close_range(call),
+    dup: Once => descriptor::dup(call),
+    dup2: Once => descriptor::dup2(call),
+    dup3: Once => descriptor::dup3(call),
+    pipe: Changes => boxed(descriptor::pipe(call, 0)).await,
+    pipe2: Changes => boxed(descriptor::pipe(call, call.uint(1))).await,
+    fcntl: Once => boxed(descriptor::fcntl(call)).await,
+    ioctl: Once(ioctl::only_asks(call.uint(1))) => boxed(ioctl::ioctl(call)).await,
+    flock: Once => boxed(descriptor::flock(call)).await,
+    fsync | fdatasync | sync_file_range: Own => boxed(descriptor::fsync(call)).await,
+    sync | syncfs: Waits => boxed(descriptor::sync(call)).await,
+    fadvise64 | readahead: Once => descriptor::fadvise64(call),
+    ftruncate: Once => boxed(descriptor::ftruncate(call)).await,
+    fallocate: Once => boxed(descriptor::fallocate(call)).await,
+    getdents64: Own => boxed(descriptor::getdents(call, EntryLayout::Wide)).await,
+    getdents: Own => boxed(descriptor::getdents(call, EntryLayout::Old)).await,
 
     // Names and attributes.
-    stat => path::stat(call, true).await,
-    lstat => path::stat(call, false).await,
-    fstat => path::fstat(call).await,
-    newfstatat => path::newfstatat(call).await,
-    statx => boxed(path::statx(call)).await,
-    access => path::access(call).await,
-    faccessat => boxed(path::faccessat(call, 0)).await,
-    faccessat2 => boxed(path::faccessat(call, call.uint(3))).await,
-    getcwd => boxed(path::getcwd(call)).await,
-    chdir => boxed(path::chdir(call)).await,
-    fchdir => boxed(path::fchdir(call)).await,
-    chroot => boxed(path::chroot(call)).await,
-    mkdir => boxed(path::mkdir(call, false)).await,
-    mkdirat => boxed(path::mkdir(call, true)).await,
-    rmdir => boxed(path::rmdir(call)).await,
-    unlink => boxed(path::unlink(call)).await,
-    unlinkat => boxed(path::unlinkat(call)).await,
-    mknod => boxed(path::mknod(call, false)).await,
-    mknodat => boxed(path::mknod(call, true)).await,
-    symlink => boxed(path::symlink(call, false)).await,
-    symlinkat => boxed(path::symlink(call, true)).await,
-    readlink => boxed(path::readlink(call, false)).await,
-    readlinkat => boxed(path::readlink(call, true)).await,
-    link => boxed(path::link(call)).await,
-    linkat => boxed(path::linkat(call)).await,
-    rename => boxed(path::rename(call)).await,
-    renameat => boxed(path::renameat(call, 0)).await,
-    renameat2 => boxed(path::renameat(call, call.uint(4))).await,
-    chmod => boxed(path::chmod(call)).await,
-    fchmod => boxed(path::fchmod(call)).await,
-    fchmodat => boxed(path::fchmodat(call, 0)).await,
-    fchmodat2 => boxed(path::fchmodat(call, call.uint(3))).await,
-    chown => boxed(path::chown(call, true)).await,
-    lchown => boxed(path::chown(call, false)).await,
-    fchown => boxed(path::fchown(call)).await,
-    fchownat => boxed(path::fchownat(call)).await,
-    utime => boxed(path::utimes(call, true, false)).await,
-    utimes => boxed(path::utimes(call, false, false)).await,
-    futimesat => boxed(path::utimes(call, false, true)).await,
-    utimensat => boxed(path::utimensat(call)).await,
-    truncate => boxed(path::truncate(call)).await,
-    umask => path::umask(call),
-    statfs => boxed(path::statfs(call)).await,
-    fstatfs => boxed(path::fstatfs(call)).await,
-    getxattr => boxed(path::getxattr(call, Named::Path)).await,
-    lgetxattr => boxed(path::getxattr(call, Named::Link)).await,
-    fgetxattr => boxed(path::getxattr(call, Named::Open)).await,
-    listxattr => boxed(path::listxattr(call, Named::Path)).await,
-    llistxattr => boxed(path::listxattr(call, Named::Link)).await,
-    flistxattr => boxed(path::listxattr(call, Named::Open)).await,
-    setxattr => boxed(path::setxattr(call, Named::Path)).await,
-    lsetxattr => boxed(path::setxattr(call, Named::Link)).await,
-    fsetxattr => boxed(path::setxattr(call, Named::Open)).await,
-    removexattr => boxed(path::removexattr(call, Named::Path)).await,
-    lremovexattr => boxed(path::removexattr(call, Named::Link)).await,
-    fremovexattr => boxed(path::removexattr(call, Named::Open)).await,
-    mount => boxed(mount::mount(call)).await,
-    umount2 => boxed(mount::umount2(call)).await,
+    stat: Once => path::stat(call, true).await,
+    lstat: Once => path::stat(call, false).await,
+    fstat: Once => path::fstat(call).await,
+    newfstatat: Once => path::newfstatat(call).await,
+    statx: Once => boxed(path::statx(call)).await,
+    access: Once => path::access(call).await,
+    faccessat: Once => boxed(path::faccessat(call, 0)).await,
+    faccessat2: Once => boxed(path::faccessat(call, call.uint(3))).await,
+    getcwd: Once => boxed(path::getcwd(call)).await,
+    chdir: Once => boxed(path::chdir(call)).await,
+    fchdir: Once => boxed(path::fchdir(call)).await,
+    chroot: Once => boxed(path::chroot(call)).await,
+    mkdir: Once => boxed(path::mkdir(call, false)).await,
+    mkdirat: Once => boxed(path::mkdir(call, true)).await,
+    rmdir: Once => boxed(path::rmdir(call)).await,
+    unlink: Once => boxed(path::unlink(call)).await,
+    unlinkat: Once => boxed(path::unlinkat(call)).await,
+    mknod: Once => boxed(path::mknod(call, false)).await,
+    mknodat: Once => boxed(path::mknod(call, true)).await,
+    symlink: Once => boxed(path::symlink(call, false)).await,
+    symlinkat: Once => boxed(path::symlink(call, true)).await,
+    readlink: Once => boxed(path::readlink(call, false)).await,
+    readlinkat: Once => boxed(path::readlink(call, true)).await,
+    link: Once => boxed(path::link(call)).await,
+    linkat: Once => boxed(path::linkat(call)).await,
+    rename: Once => boxed(path::rename(call)).await,
+    renameat: Once => boxed(path::renameat(call, 0)).await,
+    renameat2: Once => boxed(path::renameat(call, call.uint(4))).await,
+    chmod: Once => boxed(path::chmod(call)).await,
+    fchmod: Once => boxed(path::fchmod(call)).await,
+    fchmodat: Once => boxed(path::fchmodat(call, 0)).await,
+    fchmodat2: Once => boxed(path::fchmodat(call, call.uint(3))).await,
+    chown: Once => boxed(path::chown(call, true)).await,
+    lchown: Once => boxed(path::chown(call, false)).await,
+    fchown: Once => boxed(path::fchown(call)).await,
+    fchownat: Once => boxed(path::fchownat(call)).await,
+    utime: Once => boxed(path::utimes(call, true, false)).await,
+    utimes: Once => boxed(path::utimes(call, false, false)).await,
+    futimesat: Once => boxed(path::utimes(call, false, true)).await,
+    utimensat: Once => boxed(path::utimensat(call)).await,
+    truncate: Once => boxed(path::truncate(call)).await,
+    umask: Once => path::umask(call),
+    statfs: Once => boxed(path::statfs(call)).await,
+    fstatfs: Once => boxed(path::fstatfs(call)).await,
+    getxattr: Once => boxed(path::getxattr(call, Named::Path)).await,
+    lgetxattr: Once => boxed(path::getxattr(call, Named::Link)).await,
+    fgetxattr: Once => boxed(path::getxattr(call, Named::Open)).await,
+    listxattr: Once => boxed(path::listxattr(call, Named::Path)).await,
+    llistxattr: Once => boxed(path::listxattr(call, Named::Link)).await,
+    flistxattr: Once => boxed(path::listxattr(call, Named::Open)).await,
+    setxattr: Once => boxed(path::setxattr(call, Named::Path)).await,
+    lsetxattr: Once => boxed(path::setxattr(call, Named::Link)).await,
+    fsetxattr: Once => boxed(path::setxattr(call, Named::Open)).await,
+    removexattr: Once => boxed(path::removexattr(call, Named::Path)).await,
+    lremovexattr: Once => boxed(path::removexattr(call, Named::Link)).await,
+    fremovexattr: Once => boxed(path::removexattr(call, Named::Open)).await,
+    mount: Changes => boxed(mount::mount(call)).await,
+    umount2: Changes => boxed(mount::umount2(call)).await,
 
     // Waiting for files.
-    poll => boxed(poll::poll(call)).await,
-    ppoll => boxed(poll::ppoll(call)).await,
-    select => boxed(poll::select(call)).await,
-    pselect6 => boxed(poll::pselect6(call)).await,
-    epoll_create => poll::epoll_create_old(call),
-    epoll_create1 => poll::epoll_create(call, call.uint(0)),
-    epoll_ctl => boxed(poll::epoll_ctl(call)).await,
-    epoll_wait => boxed(poll::epoll_wait(call)).await,
-    epoll_pwait => boxed(poll::epoll_pwait(call)).await,
-    epoll_pwait2 => boxed(poll::epoll_pwait2(call)).await,
-    eventfd => poll::eventfd(call, 0),
-    eventfd2 => poll::eventfd(call, call.uint(1)),
-    timerfd_create => poll::timerfd_create(call),
-    timerfd_settime => boxed(poll::timerfd_settime(call)).await,
-    timerfd_gettime => boxed(poll::timerfd_gettime(call)).await,
-    signalfd => boxed(poll::signalfd(call, 0)).await,
-    signalfd4 => boxed(poll::signalfd(call, call.uint(3))).await,
+    poll: Own => boxed(poll::poll(call)).await,
+    ppoll: Own => boxed(poll::ppoll(call)).await,
+    select: Own => boxed(poll::select(call)).await,
+    pselect6: Own => boxed(poll::pselect6(call)).await,
+    epoll_create: Once => poll::epoll_create_old(call),
+    epoll_create1: Once => poll::epoll_create(call, call.uint(0)),
+    epoll_ctl: Once => boxed(poll::epoll_ctl(call)).await,
+    epoll_wait: Own => boxed(poll::epoll_wait(call)).await,
+    epoll_pwait: Own => boxed(poll::epoll_pwait(call)).await,
+    epoll_pwait2: Changes => boxed(poll::epoll_pwait2(call)).await,
+    eventfd: Once => poll::eventfd(call, 0),
+    eventfd2: Once => poll::eventfd(call, call.uint(1)),
+    timerfd_create: Once => poll::timerfd_create(call),
+    timerfd_settime: Once(call.arg(3) == 0) => boxed(poll::timerfd_settime(call)).await,
+    timerfd_gettime: Once => boxed(poll::timerfd_gettime(call)).await,
+    signalfd: Once => boxed(poll::signalfd(call, 0)).await,
+    signalfd4: Once => boxed(poll::signalfd(call, call.uint(3))).await,
 
-    inotify_init => inotify::inotify_init(call, 0),
-    inotify_init1 => inotify::inotify_init(call, call.uint(0)),
-    inotify_add_watch => boxed(inotify::inotify_add_watch(call)).await,
-    inotify_rm_watch => inotify::inotify_rm_watch(call),
+    inotify_init: Once => inotify::inotify_init(call, 0),
+    inotify_init1: Once => inotify::inotify_init(call, call.uint(0)),
+    inotify_add_watch: Once => boxed(inotify::inotify_add_watch(call)).await,
+    inotify_rm_watch: Once => inotify::inotify_rm_watch(call),
 
     // Sockets.
-    socket => socket::socket(call),
-    socketpair => boxed(socket::socketpair(call)).await,
-    bind => boxed(socket::bind(call)).await,
-    listen => socket::listen(call),
-    connect => boxed(socket::connect(call)).await,
-    accept => boxed(socket::accept(call, 0)).await,
-    accept4 => boxed(socket::accept(call, call.uint(3))).await,
-    getsockname => boxed(socket::getsockname(call)).await,
-    getpeername => boxed(socket::getpeername(call)).await,
-    shutdown => socket::shutdown(call),
-    sendto => boxed(socket::sendto(call)).await,
-    sendmsg => boxed(socket::sendmsg(call)).await,
-    sendmmsg => boxed(socket::sendmmsg(call)).await,
-    recvfrom => boxed(socket::recvfrom(call)).await,
-    recvmsg => boxed(socket::recvmsg(call)).await,
-    recvmmsg => boxed(socket::recvmmsg(call)).await,
-    setsockopt => boxed(socket::setsockopt(call)).await,
-    getsockopt => boxed(socket::getsockopt(call)).await,
+    socket: Once => socket::socket(call),
+    socketpair: Changes => boxed(socket::socketpair(call)).await,
+    bind: Changes => boxed(socket::bind(call)).await,
+    listen: Once => socket::listen(call),
+    connect: Changes => boxed(socket::connect(call)).await,
+    accept: Once(call.arg(1) == 0) => boxed(socket::accept(call, 0)).await,
+    accept4: Once(call.arg(1) == 0) => boxed(socket::accept(call, call.uint(3))).await,
+    getsockname: Once => boxed(socket::getsockname(call)).await,
+    getpeername: Once => boxed(socket::getpeername(call)).await,
+    shutdown: Once => socket::shutdown(call),
+    sendto: Own => boxed(socket::sendto(call)).await,
+    sendmsg: Changes => boxed(socket::sendmsg(call)).await,
+    sendmmsg: Changes => boxed(socket::sendmmsg(call)).await,
+    recvfrom: Own => boxed(socket::recvfrom(call)).await,
+    recvmsg: Changes => boxed(socket::recvmsg(call)).await,
+    recvmmsg: Changes => boxed(socket::recvmmsg(call)).await,
+    setsockopt: Once => boxed(socket::setsockopt(call)).await,
+    getsockopt: Once(!socket::takes_error(call)) => boxed(socket::getsockopt(call)).await,
 
     // Processes and threads.
-    fork => boxed(program::fork(call, false)).await,
-    vfork => boxed(program::fork(call, true)).await,
-    clone => boxed(program::clone(call)).await,
-    clone3 => boxed(program::clone3(call)).await,
-    unshare => program::unshare(call),
-    execve => boxed(program::execve(call)).await,
-    execveat => boxed(program::execveat(call)).await,
-    exit => return_to_user::exit(call),
-    exit_group => return_to_user::exit_group(call),
-    wait4 => boxed(process::wait4(call)).await,
-    pidfd_open => pidfd::pidfd_open(call),
-    pidfd_send_signal => boxed(pidfd::pidfd_send_signal(call)).await,
-    pidfd_getfd => pidfd::pidfd_getfd(call),
-    waitid => boxed(process::waitid(call)).await,
-    getpid => process::getpid(call),
-    gettid => process::gettid(call),
-    getppid => process::getppid(call),
-    getpgid => process::getpgid(call, call.int(0)),
-    getpgrp => process::getpgid(call, 0),
-    getsid => process::getsid(call),
-    setpgid => process::setpgid(call),
-    setsid => process::setsid(call),
-    getuid => Ok(call.thread.credentials().user.real.into()),
-    geteuid => Ok(call.thread.credentials().user.effective.into()),
-    getgid => Ok(call.thread.credentials().group.real.into()),
-    getegid => Ok(call.thread.credentials().group.effective.into()),
-    getresuid => boxed(process::get_three(call, call.thread.credentials().user)).await,
-    getresgid => boxed(process::get_three(call, call.thread.credentials().group)).await,
-    getgroups => boxed(process::getgroups(call)).await,
-    setgroups => boxed(process::setgroups(call)).await,
-    setuid | setgid | setreuid | setregid | setresuid | setresgid | setfsuid | setfsgid => set_ids(call, number),
-    prlimit64 => boxed(process::prlimit64(call)).await,
-    getrlimit => boxed(process::getrlimit(call)).await,
-    setrlimit => boxed(process::setrlimit(call)).await,
-    getrusage => boxed(process::getrusage(call)).await,
-    times => boxed(process::times(call)).await,
-    getpriority => process::getpriority(call),
-    setpriority => process::setpriority(call),
-    prctl => boxed(process::prctl(call)).await,
-    arch_prctl => boxed(process::arch_prctl(call)).await,
-    set_tid_address => process::set_tid_address(call),
-    set_robust_list => process::set_robust_list(call),
-    get_robust_list => boxed(process::get_robust_list(call)).await,
-    sched_yield => boxed(schedule::sched_yield()).await,
-    sched_getaffinity => boxed(schedule::sched_getaffinity(call)).await,
-    sched_setaffinity => boxed(schedule::sched_setaffinity(call)).await,
-    sched_getparam => boxed(schedule::sched_param(call, None)).await,
-    sched_setparam => boxed(schedule::sched_param(call, Some(1))).await,
-    sched_setscheduler => boxed(schedule::sched_param(call, Some(2))).await,
-    sched_getscheduler => schedule::sched_getscheduler(call),
-    sched_get_priority_max => schedule::sched_priority_bound(call, 99),
-    sched_rr_get_interval => boxed(schedule::sched_rr_get_interval(call)).await,
-    sched_getattr => boxed(schedule::sched_getattr(call)).await,
-    sched_setattr => boxed(schedule::sched_setattr(call)).await,
-    ioprio_get => schedule::ioprio_get(call),
-    sched_get_priority_min => schedule::sched_priority_bound(call, 1),
+    fork: Threads => boxed(program::fork(call, false)).await,
+    vfork: Threads => boxed(program::fork(call, true)).await,
+    clone: Threads => boxed(program::clone(call)).await,
+    clone3: Threads => boxed(program::clone3(call)).await,
+    unshare: Threads => program::unshare(call),
+    execve: Threads => boxed(program::execve(call)).await,
+    execveat: Threads => boxed(program::execveat(call)).await,
+    exit: Threads => return_to_user::exit(call),
+    exit_group: Threads => return_to_user::exit_group(call),
+    wait4: Own => boxed(process::wait4(call)).await,
+    pidfd_open: Once => pidfd::pidfd_open(call),
+    pidfd_send_signal: Signals => boxed(pidfd::pidfd_send_signal(call)).await,
+    pidfd_getfd: Once => pidfd::pidfd_getfd(call),
+    waitid: Waits => boxed(process::waitid(call)).await,
+    getpid: Once => process::getpid(call),
+    gettid: Once => process::gettid(call),
+    getppid: Once => process::getppid(call),
+    getpgid: Once => process::getpgid(call, call.int(0)),
+    getpgrp: Once => process::getpgid(call, 0),
+    getsid: Once => process::getsid(call),
+    setpgid: Signals => process::setpgid(call),
+    setsid: Signals => process::setsid(call),
+    getuid: Once => Ok(call.thread.credentials().user.real.into()),
+    geteuid: Once => Ok(call.thread.credentials().user.effective.into()),
+    getgid: Once => Ok(call.thread.credentials().group.real.into()),
+    getegid: Once => Ok(call.thread.credentials().group.effective.into()),
+    getresuid: Once => boxed(process::get_three(call, call.thread.credentials().user)).await,
+    getresgid: Once => boxed(process::get_three(call, call.thread.credentials().group)).await,
+    getgroups: Once => boxed(process::getgroups(call)).await,
+    setgroups: Once => boxed(process::setgroups(call)).await,
+    setuid | setgid | setreuid | setregid | setresuid | setresgid | setfsuid | setfsgid: Once => set_ids(call, number),
+    prlimit64: Once(call.arg(2) == 0 || call.arg(3) == 0) => boxed(process::prlimit64(call)).await,
+    getrlimit: Once => boxed(process::getrlimit(call)).await,
+    setrlimit: Once => boxed(process::setrlimit(call)).await,
+    getrusage: Once => boxed(process::getrusage(call)).await,
+    times: Once => boxed(process::times(call)).await,
+    getpriority: Once => process::getpriority(call),
+    setpriority: Once => process::setpriority(call),
+    prctl: Once(!process::sets_filter(call)) => boxed(process::prctl(call)).await,
+    arch_prctl: Registers => boxed(process::arch_prctl(call)).await,
+    set_tid_address: Once => process::set_tid_address(call),
+    set_robust_list: Once => process::set_robust_list(call),
+    get_robust_list: Once => boxed(process::get_robust_list(call)).await,
+    sched_yield: Waits => boxed(schedule::sched_yield()).await,
+    sched_getaffinity: Once => boxed(schedule::sched_getaffinity(call)).await,
+    sched_setaffinity: Threads => boxed(schedule::sched_setaffinity(call)).await,
+    sched_getparam: Once => boxed(schedule::sched_param(call, None)).await,
+    sched_setparam: Once => boxed(schedule::sched_param(call, Some(1))).await,
+    sched_setscheduler: Once => boxed(schedule::sched_param(call, Some(2))).await,
+    sched_getscheduler: Once => schedule::sched_getscheduler(call),
+    sched_get_priority_max: Once => schedule::sched_priority_bound(call, 99),
+    sched_rr_get_interval: Once => boxed(schedule::sched_rr_get_interval(call)).await,
+    sched_getattr: Once => boxed(schedule::sched_getattr(call)).await,
+    sched_setattr: Once => boxed(schedule::sched_setattr(call)).await,
+    ioprio_get: Once => schedule::ioprio_get(call),
+    sched_get_priority_min: Once => schedule::sched_priority_bound(call, 1),
     // Restartable sequences and memory policies are optional, and programs do without.
-    rseq | get_mempolicy | set_mempolicy | mbind => Err(Error::ENOSYS.into()),
+    rseq | get_mempolicy | set_mempolicy | mbind: Once => Err(Error::ENOSYS.into()),
 
-    ptrace => boxed(ptrace::ptrace(call)).await,
-    process_vm_readv => boxed(remote::process_vm(call, false)).await,
-    process_vm_writev => boxed(remote::process_vm(call, true)).await,
-    kcmp => remote::kcmp(call),
+    ptrace: Changes => boxed(ptrace::ptrace(call)).await,
+    process_vm_readv: Changes => boxed(remote::process_vm(call, false)).await,
+    process_vm_writev: Changes => boxed(remote::process_vm(call, true)).await,
+    kcmp: Once => remote::kcmp(call),
 
-    seccomp => boxed(seccomp::seccomp(call)).await,
+    seccomp: Registers => boxed(seccomp::seccomp(call)).await,
 
     // Signals.
-    rt_sigaction => signal::rt_sigaction(call).await,
-    rt_sigprocmask => signal::rt_sigprocmask(call).await,
-    rt_sigreturn => boxed(return_to_user::rt_sigreturn(call)).await,
-    rt_sigpending => boxed(signal::rt_sigpending(call)).await,
-    rt_sigsuspend => boxed(signal::rt_sigsuspend(call)).await,
-    rt_sigtimedwait => boxed(signal::rt_sigtimedwait(call)).await,
-    rt_sigqueueinfo => boxed(signal::rt_sigqueueinfo(call, false)).await,
-    rt_tgsigqueueinfo => boxed(signal::rt_sigqueueinfo(call, true)).await,
-    pause => boxed(signal::pause(call)).await,
-    kill => signal::kill(call),
-    tkill => signal::tgkill(call, false),
-    tgkill => signal::tgkill(call, true),
-    sigaltstack => boxed(signal::sigaltstack(call)).await,
-    restart_syscall => boxed(signal::restart_syscall(call)).await,
+    rt_sigaction: Own => signal::rt_sigaction(call).await,
+    rt_sigprocmask: Own => signal::rt_sigprocmask(call).await,
+    rt_sigreturn: Registers => boxed(return_to_user::rt_sigreturn(call)).await,
+    rt_sigpending: Once => boxed(signal::rt_sigpending(call)).await,
+    rt_sigsuspend: Waits => boxed(signal::rt_sigsuspend(call)).await,
+    rt_sigtimedwait: Waits => boxed(signal::rt_sigtimedwait(call)).await,
+    rt_sigqueueinfo: Signals => boxed(signal::rt_sigqueueinfo(call, false)).await,
+    rt_tgsigqueueinfo: Signals => boxed(signal::rt_sigqueueinfo(call, true)).await,
+    pause: Waits => boxed(signal::pause(call)).await,
+    kill: Signals => signal::kill(call),
+    tkill: Signals => signal::tgkill(call, false),
+    tgkill: Signals => signal::tgkill(call, true),
+    sigaltstack: Own => boxed(signal::sigaltstack(call)).await,
+    restart_syscall: Waits => boxed(signal::restart_syscall(call)).await,
 
     // Memory.
-    mmap => boxed(memory::mmap(call)).await,
-    munmap => boxed(memory::munmap(call)).await,
-    mprotect => boxed(memory::mprotect(call)).await,
-    mremap => boxed(memory::mremap(call)).await,
-    brk => boxed(memory::brk(call)).await,
-    madvise => boxed(memory::madvise(call)).await,
-    msync => boxed(memory::msync(call)).await,
-    mincore => boxed(memory::mincore(call)).await,
-    mlock => boxed(memory::mlock(call, true)).await,
-    mlock2 => boxed(memory::mlock2(call)).await,
-    munlock => boxed(memory::mlock(call, false)).await,
-    mlockall => boxed(memory::mlockall(call)).await,
-    munlockall => boxed(memory::munlockall(call)).await,
-    membarrier => memory::membarrier(call),
-    futex => futex::futex(call).await,
+    mmap: Changes => boxed(memory::mmap(call)).await,
+    munmap: Changes => boxed(memory::munmap(call)).await,
+    mprotect: Changes => boxed(memory::mprotect(call)).await,
+    mremap: Changes => boxed(memory::mremap(call)).await,
+    brk: Changes => boxed(memory::brk(call)).await,
+    madvise: Changes => boxed(memory::madvise(call)).await,
+    msync: Changes => boxed(memory::msync(call)).await,
+    mincore: Once => boxed(memory::mincore(call)).await,
+    mlock: Changes => boxed(memory::mlock(call, true)).await,
+    mlock2: Changes => boxed(memory::mlock2(call)).await,
+    munlock: Changes => boxed(memory::mlock(call, false)).await,
+    mlockall: Changes => boxed(memory::mlockall(call)).await,
+    munlockall: Changes => boxed(memory::munlockall(call)).await,
+    membarrier: Changes => memory::membarrier(call),
+    futex: Own => futex::futex(call).await,
 
     // System V objects.
-    shmget => boxed(sysv::shmget(call)).await,
-    shmat => boxed(sysv::shmat(call)).await,
-    shmdt => boxed(sysv::shmdt(call)).await,
-    shmctl => boxed(sysv::shmctl(call)).await,
-    semget => sysv::semget(call),
-    semop => boxed(sysv::semop(call, false)).await,
-    semtimedop => boxed(sysv::semop(call, true)).await,
-    semctl => boxed(sysv::semctl(call)).await,
-    msgget => sysv::msgget(call),
-    msgsnd => boxed(sysv::msgsnd(call)).await,
-    msgrcv => boxed(sysv::msgrcv(call)).await,
-    msgctl => boxed(sysv::msgctl(call)).await,
+    shmget: Changes => boxed(sysv::shmget(call)).await,
+    shmat: Changes => boxed(sysv::shmat(call)).await,
+    shmdt: Changes => boxed(sysv::shmdt(call)).await,
+    shmctl: Changes => boxed(sysv::shmctl(call)).await,
+    semget: Once => sysv::semget(call),
+    semop: Waits => boxed(sysv::semop(call, false)).await,
+    semtimedop: Waits => boxed(sysv::semop(call, true)).await,
+    semctl: Once => boxed(sysv::semctl(call)).await,
+    msgget: Once => sysv::msgget(call),
+    msgsnd: Changes => boxed(sysv::msgsnd(call)).await,
+    msgrcv: Waits => boxed(sysv::msgrcv(call)).await,
+    msgctl: Once => boxed(sysv::msgctl(call)).await,
 
     // Time.
-    clock_gettime => time::clock_gettime(call).await,
-    clock_getres => boxed(time::clock_getres(call)).await,
-    clock_settime => boxed(time::clock_settime(call)).await,
-    clock_nanosleep => boxed(time::clock_nanosleep(call)).await,
-    nanosleep => boxed(time::nanosleep(call)).await,
-    settimeofday => boxed(time::settimeofday(call)).await,
-    gettimeofday => time::gettimeofday(call).await,
-    time => boxed(time::time(call)).await,
-    getitimer => boxed(time::getitimer(call)).await,
-    setitimer => boxed(time::setitimer(call)).await,
-    alarm => time::alarm(call),
-    timer_create => boxed(time::timer_create(call)).await,
-    timer_settime => boxed(time::timer_settime(call)).await,
-    timer_gettime => boxed(time::timer_gettime(call)).await,
-    timer_getoverrun => time::timer_getoverrun(call),
-    timer_delete => time::timer_delete(call),
+    clock_gettime: Once => time::clock_gettime(call).await,
+    clock_getres: Once => boxed(time::clock_getres(call)).await,
+    clock_settime: Once => boxed(time::clock_settime(call)).await,
+    clock_nanosleep: Waits => boxed(time::clock_nanosleep(call)).await,
+    nanosleep: Waits => boxed(time::nanosleep(call)).await,
+    settimeofday: Once => boxed(time::settimeofday(call)).await,
+    gettimeofday: Once => time::gettimeofday(call).await,
+    time: Once => boxed(time::time(call)).await,
+    getitimer: Once => boxed(time::getitimer(call)).await,
+    setitimer: Once(call.arg(2) == 0) => boxed(time::setitimer(call)).await,
+    alarm: Once => time::alarm(call),
+    timer_create: Changes => boxed(time::timer_create(call)).await,
+    timer_settime: Once(call.arg(3) == 0) => boxed(time::timer_settime(call)).await,
+    timer_gettime: Once => boxed(time::timer_gettime(call)).await,
+    timer_getoverrun: Once => time::timer_getoverrun(call),
+    timer_delete: Once => time::timer_delete(call),
 
     // The system.
-    uname => boxed(system::uname(call)).await,
-    sethostname => boxed(system::set_name(call, false)).await,
-    setdomainname => boxed(system::set_name(call, true)).await,
-    sysinfo => boxed(system::sysinfo(call)).await,
-    getrandom => boxed(system::getrandom(call)).await,
-    getcpu => boxed(system::getcpu(call)).await,
-    personality => system::personality(call),
-    syslog => boxed(system::syslog(call)).await,
-    reboot => system::reboot(call),
-    vhangup => system::vhangup(call),
-    capget => boxed(capability::capget(call)).await,
-    capset => boxed(capability::capset(call)).await,
+    uname: Once => boxed(system::uname(call)).await,
+    sethostname: Once => boxed(system::set_name(call, false)).await,
+    setdomainname: Once => boxed(system::set_name(call, true)).await,
+    sysinfo: Once => boxed(system::sysinfo(call)).await,
+    getrandom: Once => boxed(system::getrandom(call)).await,
+    getcpu: Once => boxed(system::getcpu(call)).await,
+    personality: Once => system::personality(call),
+    syslog: Once => boxed(system::syslog(call)).await,
+    reboot: Signals => system::reboot(call),
+    vhangup: Signals => system::vhangup(call),
+    capget: Once => boxed(capability::capget(call)).await,
+    capset: Once => boxed(capability::capset(call)).await,
 }
 
 /// See [`FrontEnd::try_call`](unix::front_end::FrontEnd::try_call). The calls that only read a
@@ -375,40 +430,49 @@ pub(crate) fn try_call<M: Machine>(call: &Call<'_, M>, number: u64) -> Option<Do
     }
 }
 
-/// Calls whose futures can be dropped and begun again, and forms of others that do nothing unless
-/// they can do all.
 #[inline(never)]
-#[expect(non_upper_case_globals, reason = "calls go by their own names")]
 fn try_longer_call<M: Machine>(call: &Call<'_, M>, number: u64) -> Option<Done> {
+    if !needs_little(number) && call.is_short_of_memory() {
+        return None;
+    }
+    try_own(call, number).or_else(|| try_table(call, number))
+}
+
+/// Forms of calls that do all that can be done without waiting, or nothing.
+#[inline(always)]
+#[expect(non_upper_case_globals, reason = "calls go by their own names")]
+fn try_own<M: Machine>(call: &Call<'_, M>, number: u64) -> Option<Done> {
     match number {
-        read => transfer::try_transfer(call, false),
-        write => transfer::try_transfer(call, true),
-        getppid => Some(process::getppid(call)),
-        getuid => Some(Ok(call.thread.credentials().user.real.into())),
-        geteuid => Some(Ok(call.thread.credentials().user.effective.into())),
-        getgid => Some(Ok(call.thread.credentials().group.real.into())),
-        getegid => Some(Ok(call.thread.credentials().group.effective.into())),
-        clock_gettime => poll_once(time::clock_gettime(call)),
-        gettimeofday => poll_once(time::gettimeofday(call)),
-        stat => poll_once(path::stat(call, true)),
-        lstat => poll_once(path::stat(call, false)),
-        fstat => poll_once(path::fstat(call)),
-        newfstatat => poll_once(path::newfstatat(call)),
-        access => poll_once(path::access(call)),
+        read => transfer::try_read(call),
+        write => transfer::try_write(call),
+        readv => transfer::try_readv(call),
+        writev => transfer::try_writev(call),
         pread64 => transfer::try_pread(call),
-        lseek => poll_once(descriptor::lseek(call)),
+        pwrite64 => transfer::try_pwrite(call),
+        sendto => socket::try_sendto(call),
+        recvfrom => socket::try_recvfrom(call),
+        poll => poll::try_poll(call),
+        ppoll => poll::try_ppoll(call),
+        select => poll::try_select(call),
+        pselect6 => poll::try_pselect6(call),
+        epoll_wait | epoll_pwait => poll::try_epoll_wait(call, number == epoll_pwait),
         rt_sigaction => signal::try_rt_sigaction(call),
         rt_sigprocmask => signal::try_rt_sigprocmask(call),
+        sigaltstack => signal::try_sigaltstack(call),
+        futex => futex::try_futex(call),
+        wait4 => process::try_wait4(call),
+        getdents => descriptor::try_getdents(call, EntryLayout::Old),
+        getdents64 => descriptor::try_getdents(call, EntryLayout::Wide),
+        fsync | fdatasync => descriptor::try_fsync(call),
         _ => None,
     }
 }
 
-/// What a future gives at its first poll, if it does.
-fn poll_once<T>(future: impl Future<Output = T>) -> Option<T> {
-    match core::pin::pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(value) => Some(value),
-        Poll::Pending => None,
-    }
+/// Polls a call once. The future lies in the frame of this function, so that no other call needs
+/// room for it.
+#[inline(never)]
+fn once<F: Future<Output = Done>>(call: impl FnOnce() -> F) -> Option<Done> {
+    poll_once(call())
 }
 
 /// Whether a call needs no memory of the server's worth mentioning, so that it is served also where

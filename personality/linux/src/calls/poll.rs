@@ -3,7 +3,7 @@
 
 use super::descriptor::{file, insert, open_file};
 use crate::call::{Call, Done, Stop};
-use crate::epoll::{Epoll, EpollSettings};
+use crate::epoll::{Epoll, EpollEvent, EpollSettings};
 use crate::eventfd::EventCounter;
 use crate::kept::Continuation;
 use crate::layout::file::{CLOSE_ON_EXEC, open_flags};
@@ -18,7 +18,7 @@ use mach::Machine;
 use unix::poll::{Readiness, Watch, poll as poll_files};
 use unix::process::Resource;
 use unix::signal::{RestartKind, SignalSet};
-use unix::sync::Turns;
+use unix::sync::{Turns, poll_once};
 use unix::timer::Setting;
 use unix::vfs::OpenFlags;
 use unix::{Error, Result};
@@ -136,6 +136,67 @@ async fn poll_array<M: Machine>(
     Ok((ready + invalid) as u64)
 }
 
+/// Up to this many files are looked at in an attempt to do poll or select without waiting.
+const FEW: usize = 128;
+
+/// Does [`poll`] if a file is ready, or if the call must not wait.
+pub(crate) fn try_poll<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
+    try_poll_array(call, call.int(2) == 0)
+}
+
+/// Does [`ppoll`] in the same cases, if it does not change the signal mask.
+pub(crate) fn try_ppoll<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
+    if call.arg(3) != 0 {
+        return None;
+    }
+    try_poll_array(call, is_zero_time(call, 2)?)
+}
+
+/// Whether the timespec or timeval in argument `index` is 0; false without one. `None` if it cannot
+/// be read now, or is not valid.
+fn is_zero_time<M: Machine>(call: &Call<'_, M>, index: usize) -> Option<bool> {
+    match call.arg(index) {
+        0 => Some(false),
+        address => {
+            let time = call.try_read::<16>(address)?;
+            let (seconds, fraction) = (time.i64_at(0).ok()?, time.i64_at(8).ok()?);
+            // 999999 is valid in both units.
+            (seconds >= 0 && (0..1_000_000).contains(&fraction)).then_some(seconds == 0 && fraction == 0)
+        }
+    }
+}
+
+fn try_poll_array<M: Machine>(call: &Call<'_, M>, immediate: bool) -> Option<Done> {
+    let (address, count) = (call.arg(0), call.uint(1) as usize);
+    if count > FEW || count as u64 > call.thread.soft_limit(Resource::Files) {
+        return None;
+    }
+    let mut entries = [0; 8 * FEW];
+    let entries = &mut entries[..8 * count];
+    poll_once(call.thread.memory().copy_in(address, entries))?.ok()?;
+    let descriptors = call.thread.descriptors();
+    let mut ready = 0;
+    for entry in entries.as_chunks_mut::<8>().0 {
+        let [a, b, c, d, low, high, ..] = *entry;
+        let (descriptor, asked) = (i32::from_le_bytes([a, b, c, d]), u16::from_le_bytes([low, high]));
+        let found = match descriptors.readiness(descriptor) {
+            _ if descriptor < 0 => 0,
+            Err(_) => NVAL,
+            Ok(found) => {
+                let found = found.intersection(interest(asked.into()) | Readiness::ALWAYS);
+                events(found, asked.into()) as u16
+            }
+        };
+        ready += u64::from(found != 0);
+        entry[6..].copy_from_slice(&found.to_le_bytes());
+    }
+    if ready == 0 && !immediate {
+        return None;
+    }
+    poll_once(call.thread.memory().copy_out(address, entries))?.ok()?;
+    Some(Ok(ready))
+}
+
 /// Replaces the signal mask for this call by the one at `address`, if that is not 0.
 async fn temporary_mask<M: Machine>(call: &Call<'_, M>, address: u64, size: u64) -> Result<()> {
     if address == 0 {
@@ -208,14 +269,82 @@ pub(crate) async fn pselect6<M: Machine>(call: &Call<'_, M>) -> Done {
     done
 }
 
+/// Does [`select`] if a file is ready, or if the call must not wait.
+pub(crate) fn try_select<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
+    try_select_sets(call, is_zero_time(call, 4)?)
+}
+
+/// Does [`pselect6`] in the same cases, if it does not change the signal mask.
+pub(crate) fn try_pselect6<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
+    let mask = match call.arg(5) {
+        0 => 0,
+        pair => call.try_read::<16>(pair)?.u64_at(0).ok()?,
+    };
+    if mask != 0 { None } else { try_select_sets(call, is_zero_time(call, 4)?) }
+}
+
+/// The time that is left is what the program has given: no time has passed.
+fn try_select_sets<M: Machine>(call: &Call<'_, M>, immediate: bool) -> Option<Done> {
+    /// Words of a set for [`FEW`] descriptors and more: the descriptors that a program has.
+    const WORDS: usize = 16;
+    let count = usize::try_from(call.int(0)).ok()?.min(call.descriptor_limit());
+    let words = count.div_ceil(64);
+    if words > WORDS {
+        return None;
+    }
+    let memory = call.thread.memory();
+    let mut sets = [[0u8; 8 * WORDS]; 3];
+    for (index, set) in sets.iter_mut().enumerate() {
+        if call.arg(1 + index) != 0 {
+            poll_once(memory.copy_in(call.arg(1 + index), &mut set[..8 * words]))?.ok()?;
+        }
+    }
+    let descriptors = call.thread.descriptors();
+    let (mut found, mut looked_at) = (0, 0);
+    for word in 0..words {
+        let asked = sets.each_ref().map(|set| set.as_chunks::<8>().0[word]).map(u64::from_le_bytes);
+        let beyond = if count < 64 * (word + 1) { u64::MAX << (count % 64) } else { 0 };
+        let mut left = (asked[0] | asked[1] | asked[2]) & !beyond;
+        let mut ready = [0u64; 3];
+        while left != 0 {
+            let bit = left.trailing_zeros();
+            left &= left - 1;
+            looked_at += 1;
+            let state = descriptors.readiness((64 * word) as i32 + bit as i32).ok()?;
+            for ((ready, asked), (_, counts)) in ready.iter_mut().zip(asked).zip(KINDS) {
+                if asked >> bit & 1 != 0 && state.intersects(counts) {
+                    *ready |= 1 << bit;
+                    found += 1;
+                }
+            }
+        }
+        if looked_at > FEW {
+            return None;
+        }
+        for (set, ready) in sets.iter_mut().zip(ready) {
+            set.as_chunks_mut::<8>().0[word] = ready.to_le_bytes();
+        }
+    }
+    if found == 0 && !immediate {
+        return None;
+    }
+    for (index, set) in sets.iter().enumerate() {
+        if call.arg(1 + index) != 0 {
+            poll_once(memory.copy_out(call.arg(1 + index), &set[..8 * words]))?.ok()?;
+        }
+    }
+    Some(Ok(found))
+}
+
+/// For each of select's three sets: the readiness that its descriptors wait for, and the readiness
+/// with which they are reported.
+const KINDS: [(Readiness, Readiness); 3] = [
+    (Readiness::READ, Readiness::READ.union(Readiness::HANGUP).union(Readiness::ERROR)),
+    (Readiness::WRITE, Readiness::WRITE.union(Readiness::ERROR)),
+    (Readiness::PRIORITY, Readiness::PRIORITY),
+];
+
 async fn select_sets<M: Machine>(call: &Call<'_, M>, deadline: Option<Duration>) -> Done {
-    /// For each of select's three sets: the readiness that its descriptors wait for, and the
-    /// readiness with which they are reported.
-    const KINDS: [(Readiness, Readiness); 3] = [
-        (Readiness::READ, Readiness::READ.union(Readiness::HANGUP).union(Readiness::ERROR)),
-        (Readiness::WRITE, Readiness::WRITE.union(Readiness::ERROR)),
-        (Readiness::PRIORITY, Readiness::PRIORITY),
-    ];
     let count = usize::try_from(call.int(0)).map_err(|_| Error::EINVAL)?;
     let count = count.min(call.descriptor_limit().min(1 << 20));
     let size = count.div_ceil(64) * 8;
@@ -304,13 +433,32 @@ async fn epoll_wait_until<M: Machine>(call: &Call<'_, M>, deadline: Option<Durat
     let limit = usize::try_from(call.int(2)).ok().filter(|limit| *limit > 0).ok_or(Error::EINVAL)?;
     let (epoll, environment) = (epoll(call)?, call.system().environment().clone());
     let found = call.wait(RestartKind::Never, epoll.wait(&*environment, limit.min(65536), deadline)).await?;
-    let mut bytes = Vec::new();
-    for event in &found {
+    call.write(call.arg(1), &to_events(&found)).await?;
+    Ok(found.len() as u64)
+}
+
+/// The events in the layout of epoll_wait.
+fn to_events(found: &[EpollEvent]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(12 * found.len());
+    for event in found {
         let ready = events(event.ready, IN | OUT | PRI | RDHUP);
         bytes.extend_from_slice(&Writer::<12>::new().u32(0, ready).u64(4, event.data).done());
     }
-    call.write(call.arg(1), &bytes).await?;
-    Ok(found.len() as u64)
+    bytes
+}
+
+/// Does [`epoll_wait`] if there are events, or if the call must not wait. `has_mask`: it is
+/// [`epoll_pwait`], and must not change the signal mask.
+pub(crate) fn try_epoll_wait<M: Machine>(call: &Call<'_, M>, has_mask: bool) -> Option<Done> {
+    let limit = usize::try_from(call.int(2)).ok().filter(|limit| (1..=1024).contains(limit))?;
+    if has_mask && call.arg(4) != 0 {
+        return None;
+    }
+    let found = epoll(call).ok()?.harvest(limit);
+    if found.is_empty() {
+        return (call.int(3) == 0).then_some(Ok(0));
+    }
+    call.answer(&[(call.arg(1), &to_events(&found))], found.len() as u64)
 }
 
 pub(crate) async fn epoll_wait<M: Machine>(call: &Call<'_, M>) -> Done {

@@ -46,20 +46,25 @@ fn wait_options(bits: u32) -> WaitOptions {
     }
 }
 
-pub(crate) async fn wait4<M: Machine>(call: &Call<'_, M>) -> Done {
+/// The children and the options that the arguments of wait4 name.
+fn waited_for<M: Machine>(call: &Call<'_, M>) -> Result<(WaitFor, WaitOptions)> {
     let bits = call.uint(2);
     if bits & !(WNOHANG | WUNTRACED | WCONTINUED | WNOTHREAD | WALL | WCLONE) != 0 {
-        return Err(Error::EINVAL.into());
+        return Err(Error::EINVAL);
     }
     let own_group = || call.table(|table| table.process(call.pid()).map(|process| process.group()));
     let which = match call.int(0) {
-        i32::MIN => return Err(Error::ESRCH.into()),
+        i32::MIN => return Err(Error::ESRCH),
         -1 => WaitFor::Any,
         0 => WaitFor::Group(own_group()?),
         number @ 1.. => WaitFor::Process(id(number)?),
         number => WaitFor::Group(id(-number)?),
     };
-    let (tid, options) = (call.tid(), wait_options(bits | WEXITED));
+    Ok((which, wait_options(bits | WEXITED)))
+}
+
+pub(crate) async fn wait4<M: Machine>(call: &Call<'_, M>) -> Done {
+    let (tid, (which, options)) = (call.tid(), waited_for(call)?);
     let found = call
         .wait(RestartKind::RestartSys, call.system().processes().wait_child(tid, which, options))
         .await??;
@@ -67,6 +72,24 @@ pub(crate) async fn wait4<M: Machine>(call: &Call<'_, M>) -> Done {
     call.write_optional(call.arg(1), &wait_status(report.event).to_le_bytes()).await?;
     call.write_optional(call.arg(3), &to_rusage(&report.usage)).await?;
     Ok(report.pid.number().into())
+}
+
+/// Does [`wait4`] if a child has something to report, or if the call must not wait.
+pub(crate) fn try_wait4<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
+    let (which, options) = match waited_for(call) {
+        Ok(arguments) => arguments,
+        Err(error) => return Some(Err(error.into())),
+    };
+    match call.table(|table| table.wait_change(call.tid(), which, options)) {
+        Ok(Some(report)) => {
+            let status = wait_status(report.event).to_le_bytes();
+            let usage = to_rusage(&report.usage);
+            let parts: [(u64, &[u8]); 2] = [(call.arg(1), &status), (call.arg(3), &usage)];
+            call.answer(&parts, report.pid.number().into())
+        }
+        Ok(None) => options.no_hang.then_some(Ok(0)),
+        Err(error) => Some(Err(error.into())),
+    }
 }
 
 pub(crate) async fn waitid<M: Machine>(call: &Call<'_, M>) -> Done {
@@ -342,6 +365,14 @@ pub(crate) fn setpriority<M: Machine>(call: &Call<'_, M>) -> Done {
     result
 }
 
+/// The request of prctl that sets a filter of system calls.
+const SET_SECCOMP: u32 = 22;
+
+/// Whether this call of prctl changes which calls of the thread are observed.
+pub(crate) fn sets_filter<M: Machine>(call: &Call<'_, M>) -> bool {
+    call.uint(0) == SET_SECCOMP
+}
+
 pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
     const SET_PDEATHSIG: u32 = 1;
     const GET_PDEATHSIG: u32 = 2;
@@ -357,7 +388,6 @@ pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
     // which there are not.
     const GET_TIMING: u32 = 13;
     const GET_SECCOMP: u32 = 21;
-    const SET_SECCOMP: u32 = 22;
     const GET_TIME_STAMPS: u32 = 25;
     const GET_TIMER_SLACK: u32 = 30;
     const GET_HUGE_PAGES_DISABLED: u32 = 42;

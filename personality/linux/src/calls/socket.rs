@@ -2,6 +2,7 @@
 
 use super::descriptor::{file, insert};
 use crate::call::{Call, Done, Outcome, Stop};
+use crate::decoded::{Left, Transfer};
 use crate::errno;
 use crate::layout::Fields;
 use crate::layout::file::{CLOSE_ON_EXEC, open_flags};
@@ -201,9 +202,12 @@ async fn send<M: Machine>(
     let how = SendHow { nonblock, ..how };
     let context = call.thread.context();
     let caller = context.caller();
+    // What an attempt without the thread's task has sent.
+    let before = buffer.transferred();
     let sending = socket.send(&caller, &mut buffer, how);
     match call.system().processes().interruptible(call.tid(), sending).await {
-        Some(Ok(count)) => Ok(count as u64),
+        Some(Ok(count)) => Ok((before + count) as u64),
+        Some(Err(_)) if before > 0 => Ok(before as u64),
         Some(Err(error)) => {
             if socket.kind() == SocketType::Stream && flags & NO_SIGNAL == 0 {
                 call.signal_for(error);
@@ -216,13 +220,36 @@ async fn send<M: Machine>(
 }
 
 pub(crate) async fn sendto<M: Machine>(call: &Call<'_, M>) -> Done {
+    let left = call.kept.decoded.take_transfer();
     let target = socket_file(call)?;
-    let buffer = call.buffer(call.arg(1), call.arg(2))?;
+    let buffer = match left {
+        Some(transfer) => transfer.buffer,
+        None => call.buffer(call.arg(1), call.arg(2))?,
+    };
     let destination = match call.arg(4) {
         0 => None,
         at => Some(address(&read_address(call, at, call.uint(5)).await?)?),
     };
     send(call, &target, buffer, call.uint(3), SendHow { destination, ..SendHow::default() }).await
+}
+
+/// Does [`sendto`] to the connected peer if that need not wait. What was sent is no longer in the
+/// transfer that is left otherwise.
+pub(crate) fn try_sendto<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
+    if call.arg(4) != 0 || call.uint(3) & !(NO_SIGNAL | DONT_WAIT) != 0 {
+        return None;
+    }
+    let (file, mut buffer) = (file(call, 0).ok()?, call.buffer(call.arg(1), call.arg(2)).ok()?);
+    file.socket()?;
+    let context = call.thread.context();
+    match file.write_now(&context.caller(), &mut buffer) {
+        Some(Ok(count)) => Some(Ok(count as u64)),
+        Some(Err(error)) if Call::<M>::signal_of(error).is_none() => Some(Err(error.into())),
+        _ => {
+            call.kept.decoded.leave(Some(Left::Transfer(Transfer { file, buffer })));
+            None
+        }
+    }
 }
 
 async fn read_header<M: Machine>(call: &Call<'_, M>, at: u64) -> Result<(MessageHeader, UserRanges<M>)> {
@@ -335,6 +362,18 @@ pub(crate) async fn recvfrom<M: Machine>(call: &Call<'_, M>) -> Done {
     let source = source(&target.1, &received);
     return_address(call, source.as_ref(), call.arg(4), call.arg(5)).await?;
     Ok(received_count(&target.1, &received, call.uint(3)))
+}
+
+/// Does [`recvfrom`] without the sender's address if that need not wait.
+pub(crate) fn try_recvfrom<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
+    if call.arg(4) != 0 || call.uint(3) & !DONT_WAIT != 0 {
+        return None;
+    }
+    let (file, mut buffer) = (file(call, 0).ok()?, call.buffer(call.arg(1), call.arg(2)).ok()?);
+    file.socket()?;
+    let context = call.thread.context();
+    let received = file.read_now(&context.caller(), &mut buffer)?;
+    Some(received.map(|count| count as u64).map_err(Stop::from))
 }
 
 async fn receive_message<M: Machine>(
@@ -483,6 +522,11 @@ pub(crate) async fn setsockopt<M: Machine>(call: &Call<'_, M>) -> Done {
 /// number.
 fn doubled(value: u32) -> usize {
     2 * value.min(i32::MAX as u32 / 2) as usize
+}
+
+/// Whether getsockopt clears the pending error (SO_ERROR), so that it must not be tried.
+pub(crate) fn takes_error<M: Machine>(call: &Call<'_, M>) -> bool {
+    call.uint(2) == ERROR
 }
 
 pub(crate) async fn getsockopt<M: Machine>(call: &Call<'_, M>) -> Done {

@@ -2,66 +2,135 @@
 //! with several buffers.
 
 use super::descriptor::{file, offset};
-use super::poll_once;
 use crate::call::{Call, Done};
-use crate::decoded::Transfer;
+use crate::decoded::{Left, Transfer};
 use mach::Machine;
-use unix::vfs::Access;
+use unix::UserBuffer;
+use unix::sync::poll_once;
+use unix::vfs::{Access, OpenFlags};
 use unix::{Error, Result};
 
+/// The arguments of a transfer of one range.
 fn decode<M: Machine>(call: &Call<'_, M>) -> Result<Transfer<M>> {
     Ok(Transfer { file: file(call, 0)?, buffer: call.buffer(call.arg(1), call.arg(2))? })
 }
 
-/// The decoded arguments of a transfer: those that an attempt to do the call has left, or decoded
-/// now.
+/// The arguments of a transfer of many ranges.
+async fn decode_many<M: Machine>(call: &Call<'_, M>) -> Result<Transfer<M>> {
+    Ok(Transfer { file: file(call, 0)?, buffer: call.buffers(call.arg(1), call.arg(2)).await? })
+}
+
+/// The arguments of a transfer: what an attempt to do the call has left, or decoded now.
 fn known_or_decoded<M: Machine>(call: &Call<'_, M>) -> Result<Transfer<M>> {
-    call.kept.decoded.take().map_or_else(|| decode(call), |known| Ok(*known))
+    call.kept.decoded.take_transfer().map_or_else(|| decode(call), Ok)
 }
 
-/// The most bytes that a call moves without the thread's async task.
-const LITTLE: u64 = 4096;
-
-/// Does a read or write of few bytes without blocking, to or from a pipe or a device such as
-/// /dev/zero. `None` if it would block or send a signal.
-pub(crate) fn try_transfer<M: Machine>(call: &Call<'_, M>, write: bool) -> Option<Done> {
-    attempt(call, write).map_err(|left| call.kept.decoded.leave(left)).ok()
-}
-
-/// Does the call of [`try_transfer`], or returns the decoded arguments that it leaves for the time
-/// when the call is served.
-#[inline]
-fn attempt<M: Machine>(call: &Call<'_, M>, write: bool) -> Result<Done, Option<Transfer<M>>> {
-    if call.arg(2) > LITTLE {
-        return Err(None);
-    }
-    let mut transfer = match decode(call) {
-        Ok(transfer) => transfer,
-        Err(error) => return Ok(Err(error.into())),
-    };
-    let object = transfer.file.object().ok_or(None)?;
-    if object.is_memory_device() {
-        let done = match write {
-            true => poll_once(write_from(call, transfer)),
-            false => poll_once(read_into(call, transfer)),
-        };
-        return done.ok_or(None);
-    }
-    let end = object.pipe_end().ok_or(None)?;
-    if transfer.file.check(if write { Access::WRITE } else { Access::READ }).is_err() {
-        return Err(None);
-    }
-    let buffer = &mut transfer.buffer;
-    match if write { end.write_now(buffer) } else { end.read_now(buffer) } {
-        Ok(count) => Ok(Ok(count as u64)),
-        Err(_) => Err(Some(transfer)),
+/// The same for transfers of many ranges.
+async fn known_or_decoded_many<M: Machine>(call: &Call<'_, M>) -> Result<Transfer<M>> {
+    match call.kept.decoded.take_transfer() {
+        Some(known) => Ok(known),
+        None => decode_many(call).await,
     }
 }
 
-/// Does a pread of few bytes without blocking; `None` if it would block. A pread that comes only
-/// half way is started again.
+/// What a transfer without a task is to do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Move {
+    Read,
+    Write,
+    /// A read at the offset in argument 3; the file offset stays.
+    ReadAt,
+    /// A write at the offset in argument 3.
+    WriteAt,
+}
+
+/// Does read(2) if nothing has to be waited for.
+pub(crate) fn try_read<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
+    attempt(call, decode(call), Move::Read)
+}
+
+/// Does write(2) if nothing has to be waited for.
+pub(crate) fn try_write<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
+    attempt(call, decode(call), Move::Write)
+}
+
+/// Does readv(2) if nothing has to be waited for.
+pub(crate) fn try_readv<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
+    attempt(call, poll_once(decode_many(call))?, Move::Read)
+}
+
+/// Does writev(2) if nothing has to be waited for.
+pub(crate) fn try_writev<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
+    attempt(call, poll_once(decode_many(call))?, Move::Write)
+}
+
+/// Does pread64(2) if nothing has to be waited for.
 pub(crate) fn try_pread<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
-    if call.arg(2) > LITTLE { None } else { poll_once(pread64(call)) }
+    attempt(call, decode(call), Move::ReadAt)
+}
+
+/// Does pwrite64(2) if nothing has to be waited for.
+pub(crate) fn try_pwrite<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
+    attempt(call, decode(call), Move::WriteAt)
+}
+
+/// Moves what can be moved without waiting. If that is not all of the call, or if the call has to
+/// send a signal, the rest is left for the time when the call is served (`None`).
+#[inline]
+fn attempt<M: Machine>(call: &Call<'_, M>, decoded: Result<Transfer<M>>, how: Move) -> Option<Done> {
+    let mut transfer = match decoded {
+        Ok(transfer) => transfer,
+        Err(error) => return Some(Err(error.into())),
+    };
+    match move_now(call, &mut transfer, how) {
+        Some(done) => Some(done),
+        None => {
+            call.kept.decoded.leave(Some(Left::Transfer(transfer)));
+            None
+        }
+    }
+}
+
+#[inline]
+fn move_now<M: Machine>(call: &Call<'_, M>, transfer: &mut Transfer<M>, how: Move) -> Option<Done> {
+    let Transfer { file, buffer } = transfer;
+    if let Some(end) = file.pipe_end()
+        && matches!(how, Move::Read | Move::Write)
+    {
+        let write = how == Move::Write;
+        file.check(if write { Access::WRITE } else { Access::READ }).ok()?;
+        let moved = if write { end.write_now(buffer) } else { end.read_now(buffer) };
+        // A write that may wait is not over before all of its bytes are in the pipe.
+        if write && buffer.remaining() > 0 && !file.flags().contains(OpenFlags::NONBLOCK) {
+            return None;
+        }
+        return moved.ok().map(|count| Ok(count as u64));
+    }
+    let context = call.thread.context();
+    let caller = context.caller();
+    let is_write = matches!(how, Move::Write | Move::WriteAt);
+    if is_write && file.flags().intersects(OpenFlags::SYNCHRONOUS | OpenFlags::DATA_SYNCHRONOUS) {
+        return None;
+    }
+    let moved = match how {
+        Move::Read => file.read_now(&caller, buffer),
+        Move::Write => file.write_now(&caller, buffer),
+        Move::ReadAt | Move::WriteAt => {
+            let offset = match offset(call, 3) {
+                Ok(offset) => offset,
+                Err(error) => return Some(Err(error.into())),
+            };
+            match is_write {
+                false => poll_once(file.read_at(&caller, offset, buffer)),
+                true => poll_once(file.write_at(&caller, offset, buffer)),
+            }
+        }
+    };
+    match moved? {
+        Ok(count) => Some(Ok(count as u64)),
+        Err(error) if Call::<M>::signal_of(error).is_some() => None,
+        Err(error) => Some(Err(error.into())),
+    }
 }
 
 pub(crate) async fn read<M: Machine>(call: &Call<'_, M>) -> Done {
@@ -85,26 +154,29 @@ async fn write_from<M: Machine>(call: &Call<'_, M>, transfer: Transfer<M>) -> Do
 }
 
 pub(crate) async fn readv<M: Machine>(call: &Call<'_, M>) -> Done {
-    let (file, context) = (file(call, 0)?, call.thread.context());
-    let mut buffer = call.buffers(call.arg(1), call.arg(2)).await?;
-    call.transfer(&mut buffer, async |buffer| file.read(&context.caller(), buffer).await).await
+    read_into(call, known_or_decoded_many(call).await?).await
 }
 
 pub(crate) async fn writev<M: Machine>(call: &Call<'_, M>) -> Done {
-    let (file, context) = (file(call, 0)?, call.thread.context());
-    let mut buffer = call.buffers(call.arg(1), call.arg(2)).await?;
-    call.transfer(&mut buffer, async |buffer| file.write(&context.caller(), buffer).await).await
+    write_from(call, known_or_decoded_many(call).await?).await
+}
+
+/// The arguments of a transfer at an offset, and the offset at which it goes on.
+fn known_or_decoded_at<M: Machine>(call: &Call<'_, M>) -> Result<(Transfer<M>, u64)> {
+    let transfer = known_or_decoded(call)?;
+    let offset = offset(call, 3)?.saturating_add(transfer.buffer.transferred() as u64);
+    Ok((transfer, offset))
 }
 
 pub(crate) async fn pread64<M: Machine>(call: &Call<'_, M>) -> Done {
-    let (file, context, offset) = (file(call, 0)?, call.thread.context(), offset(call, 3)?);
-    let mut buffer = call.buffer(call.arg(1), call.arg(2))?;
+    let (Transfer { file, mut buffer }, offset) = known_or_decoded_at(call)?;
+    let context = call.thread.context();
     call.transfer(&mut buffer, async |buffer| file.read_at(&context.caller(), offset, buffer).await).await
 }
 
 pub(crate) async fn pwrite64<M: Machine>(call: &Call<'_, M>) -> Done {
-    let (file, context, offset) = (file(call, 0)?, call.thread.context(), offset(call, 3)?);
-    let mut buffer = call.buffer(call.arg(1), call.arg(2))?;
+    let (Transfer { file, mut buffer }, offset) = known_or_decoded_at(call)?;
+    let context = call.thread.context();
     call.transfer(&mut buffer, async |buffer| file.write_at(&context.caller(), offset, buffer).await).await
 }
 

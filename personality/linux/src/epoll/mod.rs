@@ -247,7 +247,7 @@ impl Epoll {
     /// Reports the events of files that are ready. Each item of the ready list is checked once.
     /// Other callers may do so at the same time. A level-triggered item stays at the end of the
     /// list until its file is found not to be ready, so that every caller finds it there.
-    fn harvest(&self, limit: usize) -> Vec<EpollEvent> {
+    pub(crate) fn harvest(&self, limit: usize) -> Vec<EpollEvent> {
         self.queue_due_items(&mut Look::default());
         let mut events = Vec::new();
         let mut looks = self.state.lock().ready.len();

@@ -2,7 +2,7 @@
 
 use super::{Fields, Writer};
 use alloc::vec::Vec;
-use unix::vfs::{DeviceNumber, FileSystemStatus, FileType, Metadata, OpenFlags};
+use unix::vfs::{DeviceNumber, DirectoryEntry, FileSystemStatus, FileType, Metadata, OpenFlags};
 use unix::{Error, Result, Timestamp};
 
 /// The flag for closing a descriptor at exec: O_CLOEXEC, and the flags of other calls with its
@@ -189,29 +189,32 @@ impl EntryLayout {
     }
 }
 
-/// Appends a directory entry to `to`.
+/// Appends a directory entry to `bytes`, which may have `room` bytes then. False: it does not fit,
+/// and nothing has changed.
 pub fn append_entry(
     bytes: &mut Vec<u8>,
+    room: usize,
     layout: EntryLayout,
-    name: &[u8],
-    number: u64,
-    file_type: FileType,
-    next: u64,
-) {
-    let size = layout.entry_size(name.len());
+    entry: &DirectoryEntry<'_>,
+) -> bool {
+    let size = layout.entry_size(entry.name.len());
     let start = bytes.len();
-    let kind = (type_bits(file_type) >> 12) as u8;
-    bytes.extend_from_slice(&number.to_le_bytes());
-    bytes.extend_from_slice(&next.to_le_bytes());
-    bytes.extend_from_slice(&(size as u16).to_le_bytes());
-    if layout == EntryLayout::Wide {
-        bytes.push(kind);
+    if start + size > room || (bytes.capacity() < start + size && bytes.try_reserve(size).is_err()) {
+        return false;
     }
-    bytes.extend_from_slice(name);
+    let kind = (type_bits(entry.file_type) >> 12) as u8;
+    let mut head = [0; 19];
+    head[..8].copy_from_slice(&entry.number.to_le_bytes());
+    head[8..16].copy_from_slice(&entry.next.to_le_bytes());
+    head[16..18].copy_from_slice(&(size as u16).to_le_bytes());
+    head[18] = kind;
+    bytes.extend_from_slice(if layout == EntryLayout::Wide { &head } else { &head[..18] });
+    bytes.extend_from_slice(entry.name);
     bytes.resize(start + size, 0);
     if layout == EntryLayout::Old {
         bytes[start + size - 1] = kind;
     }
+    true
 }
 
 /// The ranges of an array of iovec: address and length of each. `EINVAL` if a length, or the sum,
@@ -253,12 +256,14 @@ mod tests {
     #[test]
     fn directory_entries_have_both_layouts() {
         let mut bytes = Vec::new();
-        append_entry(&mut bytes, EntryLayout::Wide, b"name", 7, FileType::Directory, 9);
+        let entry = DirectoryEntry { name: b"name", number: 7, file_type: FileType::Directory, next: 9 };
+        assert!(!append_entry(&mut bytes, 23, EntryLayout::Wide, &entry) && bytes.is_empty());
+        assert!(append_entry(&mut bytes, 24, EntryLayout::Wide, &entry));
         assert_eq!(bytes.len(), EntryLayout::Wide.entry_size(4));
         assert_eq!((bytes.u64_at(0), bytes.u64_at(8), bytes.u16_at(16)), (Ok(7), Ok(9), Ok(24)));
         assert_eq!((bytes[18], &bytes[19..24]), (4, &b"name\0"[..]));
         bytes.clear();
-        append_entry(&mut bytes, EntryLayout::Old, b"name", 7, FileType::Directory, 9);
+        assert!(append_entry(&mut bytes, 24, EntryLayout::Old, &entry));
         assert_eq!((&bytes[18..23], bytes[23], bytes.len()), (&b"name\0"[..], 4, 24));
     }
 

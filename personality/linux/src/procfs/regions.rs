@@ -9,7 +9,7 @@ use unix::memory::{PAGE, Region, RegionKind};
 use unix::personality::Task;
 use unix::process::ExactPid;
 use unix::sync::give_turn;
-use unix::thread::System;
+use unix::thread::{System, SystemPage};
 use unix::{Error, Result};
 
 /// After this many regions, a list lets other tasks run.
@@ -64,6 +64,9 @@ pub(super) async fn maps_text<M: Machine>(
         }
         give_turn().await;
     }
+    for page in system.host().system_pages() {
+        part.push(&system_line(page))?;
+    }
     Ok(())
 }
 
@@ -96,6 +99,15 @@ pub(super) async fn region_usage_text<M: Machine>(
             part.push(usage.text().as_bytes())?;
         }
         give_turn().await;
+    }
+    for page in system.host().system_pages() {
+        if !sum {
+            part.push(&system_line(page))?;
+            part.push(
+                b"Size:                  4 kB\nKernelPageSize:        4 kB\nMMUPageSize:           4 kB\n",
+            )?;
+            part.push(RegionUsage::default().text().as_bytes())?;
+        }
     }
     if sum {
         let (low, high) = memory.map().bounds();
@@ -151,6 +163,14 @@ impl RegionUsage {
             .map(|(name, value)| alloc::format!("{:<16}{value:>8} kB\n", alloc::format!("{name}:")))
             .collect()
     }
+}
+
+/// The line of a page that every program finds in its memory.
+fn system_line(page: &SystemPage) -> Vec<u8> {
+    let end = page.address + PAGE;
+    let execute = if page.execute { 'x' } else { '-' };
+    let line = alloc::format!("{:x}-{end:x} r-{execute}p 00000000 00:00 0", page.address);
+    alloc::format!("{line:<72} {}\n", page.name).into_bytes()
 }
 
 async fn region_line(region: &Region, root: &unix::vfs::Location) -> Vec<u8> {

@@ -4,7 +4,9 @@
 mod tests;
 
 use crate::file::{LockOwner, OpenFile};
+use crate::poll::Readiness;
 use crate::sync::SpinLock;
+use crate::vfs::OpenFlags;
 use crate::{Error, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -116,6 +118,25 @@ impl DescriptorTable {
     /// The open file that a descriptor refers to.
     pub fn get(&self, descriptor: Descriptor) -> Result<Arc<OpenFile>> {
         Ok(self.slots.lock().get(descriptor)?.file.clone())
+    }
+
+    /// For which operations the open file of a descriptor is ready. `EBADF` also for a descriptor
+    /// that only names a file (O_PATH).
+    pub fn readiness(&self, descriptor: Descriptor) -> Result<Readiness> {
+        let slots = self.slots.lock();
+        let file = &slots.get(descriptor)?.file;
+        if file.flags().contains(OpenFlags::PATH) {
+            return Err(Error::EBADF);
+        }
+        match file.object() {
+            None => Ok(file.readiness()),
+            // The object may take locks of its own, so the table's is released.
+            Some(_) => {
+                let file = file.clone();
+                drop(slots);
+                Ok(file.readiness())
+            }
+        }
     }
 
     /// Gives `file` the lowest free descriptor below `limit` (RLIMIT_NOFILE); `EMFILE` if there is

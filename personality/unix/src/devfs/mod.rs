@@ -196,10 +196,6 @@ impl FileObject for MemoryFile {
         }
     }
 
-    fn is_memory_device(&self) -> bool {
-        true
-    }
-
     fn maps_zeros(&self) -> bool {
         self.device == Memory::Zero
     }

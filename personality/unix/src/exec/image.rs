@@ -58,6 +58,11 @@ pub struct Rights {
     pub execute: bool,
 }
 
+impl Rights {
+    /// Every right.
+    pub const ALL: Rights = Rights { read: true, write: true, execute: true };
+}
+
 /// A program or interpreter as its file describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {

@@ -3,28 +3,21 @@
 use super::OpenFile;
 use crate::vfs::{Access, Caller, DirectoryEntry, FileType};
 use crate::{Error, Result};
-use alloc::vec::Vec;
-
-/// One batch of directory entries, collected for a front end to lay out.
-pub struct ReadDirectory {
-    /// For each entry, in order: its name, file number and type, and the directory position after
-    /// it.
-    pub entries: Vec<(Vec<u8>, u64, FileType, u64)>,
-}
 
 /// The first directory position of the file system's own entries. `.` and `..` have the positions
 /// before.
 const FIRST_OWN: u64 = 2;
 
 impl OpenFile {
-    /// Reads directory entries from the file offset on, as many as `fits` accepts (it is called
-    /// once with each). `EINVAL` if there are entries and not even the first fits, `ENOENT` if the
-    /// directory was removed. The result is empty at the end of the directory.
+    /// Reads directory entries from the file offset on, as many as `accept` takes (it is called
+    /// once with each, in order, with the directory position after it). `EINVAL` if there are
+    /// entries and not even the first is taken, `ENOENT` if the directory was removed. At the end
+    /// of the directory there are none.
     pub async fn read_directory(
         &self,
         caller: &Caller<'_>,
-        mut fits: impl FnMut(&DirectoryEntry<'_>) -> bool + Send,
-    ) -> Result<ReadDirectory> {
+        mut accept: impl FnMut(&DirectoryEntry<'_>) -> bool + Send,
+    ) -> Result<()> {
         let location = self.location().ok_or(Error::ENOTDIR)?;
         let vnode = &location.vnode;
         self.check(Access::READ)?;
@@ -38,16 +31,15 @@ impl OpenFile {
         if position.offset == 0 {
             position.directory_end = vnode.directory_end().saturating_add(FIRST_OWN);
         }
-        let mut entries = Vec::new();
-        let mut refused = false;
+        let (mut taken, mut refused) = (false, false);
         let mut next = position.offset;
         let mut take = |entry: DirectoryEntry<'_>| {
-            if refused || !fits(&entry) || entries.try_reserve(1).is_err() {
+            if refused || !accept(&entry) {
                 refused = true;
                 return false;
             }
             next = entry.next;
-            entries.push((entry.name.to_vec(), entry.number, entry.file_type, entry.next));
+            taken = true;
             true
         };
         if position.offset == 0 {
@@ -73,12 +65,12 @@ impl OpenFile {
             };
             vnode.read_directory(from, &mut own).await?;
         }
-        if entries.is_empty() && refused {
+        if !taken && refused {
             return Err(Error::EINVAL);
         }
         position.offset = next;
         drop(position);
         self.touch();
-        Ok(ReadDirectory { entries })
+        Ok(())
     }
 }

@@ -8,7 +8,6 @@ mod transfer;
 #[cfg(test)]
 mod tests;
 
-pub use directory::ReadDirectory;
 pub use locks::{LockKind, LockOwner, LockRange, LockTable, RecordLock};
 pub use object::{CloseListener, DeviceDriver, FileObject, Io, Positions};
 pub use transfer::{Whence, transfer};

@@ -121,12 +121,6 @@ pub trait FileObject: Any + Send + Sync {
         Err(Error::ENOTTY)
     }
 
-    /// Whether the object is a device whose reads and writes never block and change nothing
-    /// (/dev/null, /dev/zero).
-    fn is_memory_device(&self) -> bool {
-        false
-    }
-
     /// Whether a mapping of the object is one of zeros (/dev/zero).
     fn maps_zeros(&self) -> bool {
         false

@@ -2,7 +2,7 @@
 
 use super::{FileObject, Io, OpenFile, Positions};
 use crate::poll::{Readiness, until_ready_or_deadline};
-use crate::sync::give_turn;
+use crate::sync::{give_turn, poll_once};
 use crate::vfs::{
     Access, Caller, Changes, FileType, MountFlags, OFFSET_MAXIMUM, OpenFlags, VnodeRef, WriteAt,
 };
@@ -50,6 +50,53 @@ impl OpenFile {
                     None => self.read_data(caller, &mut position.offset, to).await,
                 }
             }
+        }
+    }
+
+    /// Does [`read`](Self::read) without waiting. `None`: what was read is in the buffer, and a read
+    /// into the rest of it may wait.
+    pub fn read_now(&self, caller: &Caller<'_>, to: &mut dyn UserBuffer) -> Option<Result<usize>> {
+        let Some(object) = self.object.as_ref().filter(|object| object.positions() == Positions::Stream)
+        else {
+            return poll_once(self.read(caller, to));
+        };
+        if let Err(error) = self.check(Access::READ) {
+            return Some(Err(error));
+        }
+        let (io, start) = (self.io(caller, 0), to.transferred());
+        match object.try_read(&io, to) {
+            Ok(count) if count > 0 && to.remaining() > 0 && object.reads_all() => None,
+            Ok(_) => Some(Ok(to.transferred() - start)),
+            not_done => self.not_now(not_done),
+        }
+    }
+
+    /// Does [`write`](Self::write) without waiting. `None`: what was written was taken from the
+    /// buffer, and a write of the rest may wait.
+    pub fn write_now(&self, caller: &Caller<'_>, from: &mut dyn UserBuffer) -> Option<Result<usize>> {
+        let Some(object) = self.object.as_ref().filter(|object| object.positions() == Positions::Stream)
+        else {
+            return poll_once(self.write(caller, from));
+        };
+        if let Err(error) = self.check(Access::WRITE) {
+            return Some(Err(error));
+        }
+        let (io, start) = (self.io(caller, 0), from.transferred());
+        match object.try_write(&io, from) {
+            Ok(_) if from.remaining() > 0 && object.writes_all() => None,
+            Ok(_) => Some(Ok(from.transferred() - start)),
+            not_done => self.not_now(not_done),
+        }
+    }
+
+    /// The result of an attempt on an object that was not done.
+    fn not_now(&self, attempt: Result<usize, AttemptError>) -> Option<Result<usize>> {
+        match attempt {
+            Err(AttemptError::Failed(error)) => Some(Err(error)),
+            Err(AttemptError::WouldBlock) if self.flags().contains(OpenFlags::NONBLOCK) => {
+                Some(Err(Error::EAGAIN))
+            }
+            _ => None,
         }
     }
 

@@ -46,9 +46,6 @@ impl<M: Machine> Memory<M> {
         if !regions.covers(range.clone()) {
             return Err(Error::ENOMEM);
         }
-        if rights.write && regions.touching(range.clone()).any(|region| !region.may_write) {
-            return Err(Error::EACCES);
-        }
         regions.check_cuts(&range)?;
         let length = range.end - range.start;
         self.map.protect(range.start, length, protection(rights), false).await.map_err(map_error)?;
@@ -164,6 +161,7 @@ impl<M: Machine> Memory<M> {
             _ => MapRequest::anonymous(length),
         };
         request.protection = protection(region.rights);
+        request.max_protection = protection(region.limit);
         Ok(request.at(placement))
     }
 

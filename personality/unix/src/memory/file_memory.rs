@@ -285,11 +285,14 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
     }
 
     fn truncate(&self, size: u64) -> MaybeReady<'_, ()> {
-        MaybeReady::pending(async move {
+        if self.stored {
+            return MaybeReady::pending(async move {
+                let _alone = self.resize.lock().await;
+                self.resize_stored(size).await
+            });
+        }
+        MaybeReady::local(async move {
             let _alone = self.resize.lock().await;
-            if self.stored {
-                return self.resize_stored(size).await;
-            }
             // If the page at the new end cannot be read in to clear its end, it keeps these bytes.
             // The pages after it are freed anyway.
             let _ = self.object.set_size(size).await;
@@ -303,7 +306,7 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
     }
 
     fn allocate(&self, offset: u64, length: u64, punch: bool) -> MaybeReady<'_, Result<()>> {
-        MaybeReady::pending(async move {
+        let allocating = async move {
             let end = offset.saturating_add(length);
             if !punch {
                 let mut turns = Turns::every(TURN);
@@ -315,7 +318,8 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
             }
             let size = self.size();
             self.clear(offset, end.min(size)).await
-        })
+        };
+        if self.stored { MaybeReady::pending(allocating) } else { MaybeReady::local(allocating) }
     }
 
     fn seek(&self, offset: u64, size: u64, hole: bool) -> Option<u64> {

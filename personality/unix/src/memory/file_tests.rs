@@ -214,10 +214,18 @@ fn source() -> impl Strategy<Value = Vec<(u64, usize)>> {
     prop_oneof![proptest::collection::vec(other, 1..4), of_file]
 }
 
+/// Where what is read from the file goes: as [`source`], or several ranges that may be private
+/// copies of the file. A read to several ranges, one of which shows the file, would find for the
+/// ranges after it what it has itself written.
+fn target() -> impl Strategy<Value = Vec<(u64, usize)>> {
+    let private = prop_oneof![range(0..1), range(8..14)];
+    prop_oneof![source(), proptest::collection::vec(private, 1..4)]
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let offset = || 0..5 * PAGE;
     prop_oneof![
-        3 => (offset(), proptest::collection::vec(range(0..14), 1..4)).prop_map(|(at, to)| Step::Read(at, to)),
+        3 => (offset(), target()).prop_map(|(at, to)| Step::Read(at, to)),
         3 => (offset(), source()).prop_map(|(at, from)| Step::Write(at, from)),
         1 => (0..6 * PAGE).prop_map(Step::Truncate),
         1 => (offset(), 1..2 * PAGE).prop_map(|(at, length)| Step::Punch(at, length)),

@@ -8,7 +8,7 @@
 
 use super::PAGE;
 use super::file_memory::{ObjectMemory, object_error};
-use super::user::poll_once;
+use crate::sync::poll_once;
 use crate::{AttemptError, Error, Part, Result, UserBuffer};
 use mach::Machine;
 use mach::machine::{Frame, Protection};

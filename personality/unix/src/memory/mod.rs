@@ -28,7 +28,7 @@ use crate::front_end::FrontEndNumber;
 use crate::personality::{Task, Unix};
 use crate::process::{Limits, Resource};
 use crate::sync::{SpinLock, Turns};
-use crate::vfs::{Access, MountFlags};
+use crate::vfs::{Access, Location, MountFlags};
 use crate::{Error, Result};
 use alloc::sync::Arc;
 use core::ops::Range;
@@ -70,6 +70,20 @@ pub struct NewMapping<'a> {
     pub populate: bool,
     /// Whether the pages stay in memory (MAP_LOCKED).
     pub locked: bool,
+}
+
+impl NewMapping<'_> {
+    /// The most rights that mprotect(2) may give the mapping. A file that is not open for writing
+    /// is not written through a shared mapping, and one on a mount with MS_NOEXEC is not executed.
+    fn limit(&self) -> Rights {
+        let Some((file, _)) = self.file else { return Rights::ALL };
+        let forbids = |at: &Location| at.mount.flags().contains(MountFlags::NO_EXECUTE);
+        Rights {
+            read: true,
+            write: !self.shared || file.check(Access::WRITE).is_ok(),
+            execute: !file.location().is_some_and(forbids),
+        }
+    }
 }
 
 /// The addresses of a program's parts, for front ends that show them.
@@ -195,7 +209,10 @@ impl<M: Machine> Memory<M> {
         }
         let length = new.length.checked_next_multiple_of(PAGE).ok_or(Error::ENOMEM)?;
         let object = self.object_for(new, length)?;
-        let maximum_write = !new.shared || new.file.is_none_or(|(file, _)| file.check(Access::WRITE).is_ok());
+        let limit = new.limit();
+        if new.rights.execute && !limit.execute {
+            return Err(Error::EPERM);
+        }
 
         let mut regions = self.regions.lock().await;
         let replaced = match new.place {
@@ -223,9 +240,7 @@ impl<M: Machine> Memory<M> {
                 .at(placement);
             }
             request.protection = protection(new.rights);
-            if !maximum_write {
-                request.max_protection = Protection::READ | Protection::EXECUTE;
-            }
+            request.max_protection = protection(limit);
             request
         };
         let mut mapped = self.map.map(&request(placement)).await;
@@ -239,7 +254,7 @@ impl<M: Machine> Memory<M> {
         regions.replace(Region {
             range: address..address + length,
             rights: new.rights,
-            may_write: maximum_write,
+            limit,
             shared: new.shared,
             grows_down: new.grows_down,
             locked: new.locked || lock_new,
@@ -271,10 +286,6 @@ impl<M: Machine> Memory<M> {
         }
         offset.checked_add(length).filter(|end| *end <= i64::MAX as u64).ok_or(Error::EOVERFLOW)?;
         let memory = file.memory(new.shared && new.rights.write)?;
-        let forbids = file.location().is_some_and(|at| at.mount.flags().contains(MountFlags::NO_EXECUTE));
-        if new.rights.execute && forbids {
-            return Err(Error::EPERM);
-        }
         let memory = ObjectMemory::of(memory)?;
         Ok(Some((memory.object().clone(), offset)))
     }

@@ -36,8 +36,8 @@ pub struct Region {
     pub range: Range<u64>,
     /// Access rights of the region's pages.
     pub rights: Rights,
-    /// Whether mprotect(2) may make the region writable.
-    pub may_write: bool,
+    /// The most rights that mprotect(2) may give the region's pages. Mach's map enforces it.
+    pub limit: Rights,
     /// Whether other processes that map the file see what is written.
     pub shared: bool,
     /// Whether the region grows downwards.
@@ -94,7 +94,7 @@ impl Region {
         Region {
             range,
             rights,
-            may_write: true,
+            limit: Rights::ALL,
             shared: false,
             grows_down: false,
             locked: false,
@@ -134,8 +134,8 @@ impl Region {
         same_kind
             && self.range.end == next.range.start
             && self.rights == next.rights
-            && (self.may_write, self.shared, self.locked, self.forked)
-                == (next.may_write, next.shared, next.locked, next.forked)
+            && (self.limit, self.shared, self.locked, self.forked)
+                == (next.limit, next.shared, next.locked, next.forked)
             && !next.grows_down
     }
 }

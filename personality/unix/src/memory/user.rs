@@ -5,10 +5,7 @@ use crate::personality::Task;
 use crate::{BoxFuture, CopyError, Error, Part, Result, UserBuffer};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::future::Future;
 use core::ops::Range;
-use core::pin::pin;
-use core::task::{Context, Poll, Waker};
 use mach::machine::{Frame, Protection};
 use mach::{KernError, Machine};
 
@@ -120,14 +117,6 @@ impl<M: Machine> Memory<M> {
             }
         }
         Err(too_long)
-    }
-}
-
-/// The result of a future that completes without blocking; `None` if it would block.
-pub(super) fn poll_once<T>(future: impl Future<Output = T>) -> Option<T> {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(value) => Some(value),
-        Poll::Pending => None,
     }
 }
 

@@ -146,7 +146,8 @@ impl Table {
         let stack = thread.stack;
         let own = if action.flags.no_defer { SignalSet::EMPTY } else { SignalSet::of(&[information.signal]) };
         let on_stack = action.flags.on_stack && stack.is_set();
-        if on_stack && stack.auto_disarm {
+        if stack.auto_disarm {
+            // This holds for a handler on the usual stack, too. The frame has what is restored.
             thread.stack = Default::default();
         }
         let mask = thread.blocked | action.mask | own;

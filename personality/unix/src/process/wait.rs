@@ -55,7 +55,7 @@ pub struct ChildReport {
 impl Table {
     /// The next report of a child of `parent` that `which` and `options` allow; `None` if there is
     /// none now. `ECHILD` if there is no child to wait for.
-    pub fn wait_child(
+    pub(super) fn wait_child(
         &mut self,
         parent: Pid,
         which: WaitFor,

@@ -9,7 +9,7 @@ pub struct AlternateStack {
     pub base: u64,
     /// Size in bytes; 0 if there is no alternate stack.
     pub size: u64,
-    /// The stack is disarmed while a handler runs on it (SS_AUTODISARM).
+    /// The stack is disarmed while a handler runs (SS_AUTODISARM).
     pub auto_disarm: bool,
 }
 

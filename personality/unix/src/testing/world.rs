@@ -210,8 +210,12 @@ impl World {
     pub fn list(&self, path: &str) -> Result<Vec<String>> {
         let file = self.open(path, OpenFlags::READ | OpenFlags::DIRECTORY)?;
         let caller = self.caller();
-        let entries = now(file.read_directory(&caller, |_| true))?.entries;
-        let names = entries.into_iter().map(|(name, ..)| String::from_utf8_lossy(&name).into_owned());
-        Ok(names.filter(|name| name != "." && name != "..").collect())
+        let mut names = Vec::new();
+        now(file.read_directory(&caller, |entry| {
+            names.push(String::from_utf8_lossy(entry.name).into_owned());
+            true
+        }))?;
+        names.retain(|name| name != "." && name != "..");
+        Ok(names)
     }
 }

@@ -94,12 +94,28 @@ pub enum Shortage {
     Critical,
 }
 
+/// A page that every program finds in its memory, which it can read.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemPage {
+    /// The name under which it is shown.
+    pub name: &'static str,
+    /// Where it is.
+    pub address: u64,
+    /// Whether the program can execute it.
+    pub execute: bool,
+}
+
 /// The server that uses this library, and runs threads.
 pub trait Host<M: Machine>: Send + Sync {
     /// Prepares a new address space: maps what every program finds there. `ENOMEM`.
     fn prepare(&self, task: &Task<M>) -> Result<()> {
         let _ = task;
         Ok(())
+    }
+
+    /// The pages that every program finds in its memory beyond the addresses that it may use.
+    fn system_pages(&self) -> &[SystemPage] {
+        &[]
     }
 
     /// Makes every system call of the programs in an address space come to the server.

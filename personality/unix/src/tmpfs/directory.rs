@@ -88,10 +88,10 @@ impl Entries {
         Some(entry.node)
     }
 
-    /// The first entry at or after `position`.
-    pub(super) fn next_from(&self, position: u64) -> Option<(u64, Arc<[u8]>, Arc<Node>)> {
-        let (position, name) = self.by_position.range(position..).next()?;
-        Some((*position, name.clone(), self.get(name)?.clone()))
+    /// The entries at and after `position`, in order.
+    pub(super) fn from(&self, position: u64) -> impl Iterator<Item = (u64, Arc<[u8]>, Arc<Node>)> {
+        let named = self.by_position.range(position..);
+        named.filter_map(|(position, name)| Some((*position, name.clone(), self.get(name)?.clone())))
     }
 
     pub(super) fn end(&self) -> u64 {

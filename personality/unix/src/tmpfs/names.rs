@@ -326,13 +326,19 @@ impl Vnode for Node {
         MaybeReady::ready(self.entries().map(|entries| {
             let mut position = position;
             loop {
-                // Takes one entry at a time: `accept` is called without the lock.
-                let next = entries.lock().next_from(position);
-                let Some((at, name, node)) = next else { return };
-                position = at + 1;
-                let (number, file_type) = (node.number, node.file_type);
-                if !accept(DirectoryEntry { name: &name, number, file_type, next: position }) {
-                    return;
+                // Takes some entries at a time: `accept` is called without the lock.
+                let batch: [Option<(u64, Arc<[u8]>, Arc<Node>)>; 16] = {
+                    let entries = entries.lock();
+                    let mut from = entries.from(position);
+                    core::array::from_fn(|_| from.next())
+                };
+                for next in batch {
+                    let Some((at, name, node)) = next else { return };
+                    position = at + 1;
+                    let (number, file_type) = (node.number, node.file_type);
+                    if !accept(DirectoryEntry { name: &name, number, file_type, next: position }) {
+                        return;
+                    }
                 }
             }
         }))
@@ -370,15 +376,15 @@ impl Vnode for Node {
         limit: u64,
         from: &'a mut dyn UserBuffer,
     ) -> MaybeReady<'a, Result<(usize, u64), AttemptError>> {
-        MaybeReady::pending(self.write_data(at, limit, from))
+        MaybeReady::local(self.write_data(at, limit, from))
     }
 
     fn truncate(&self, size: u64) -> MaybeReady<'_, Result<()>> {
-        MaybeReady::pending(self.resize(size))
+        MaybeReady::local(self.resize(size))
     }
 
     fn allocate(&self, offset: u64, length: u64, keep_size: bool, punch: bool) -> MaybeReady<'_, Result<()>> {
-        MaybeReady::pending(self.allocate_range(offset, length, keep_size, punch))
+        MaybeReady::local(self.allocate_range(offset, length, keep_size, punch))
     }
 
     fn seek_data(&self, offset: u64, hole: bool) -> MaybeReady<'_, Result<u64>> {

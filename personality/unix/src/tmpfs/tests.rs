@@ -394,17 +394,19 @@ fn readers_of_a_changing_directory_end_and_miss_nothing() {
     let mut seen = Vec::new();
     let mut made = 0;
     loop {
-        let mut room = 7;
-        let batch = now(directory.read_directory(&caller, |_| {
-            room -= 1;
-            room >= 0
+        let mut batch = Vec::new();
+        now(directory.read_directory(&caller, |entry| {
+            let has_room = batch.len() < 7;
+            if has_room {
+                batch.push(String::from_utf8(entry.name.to_vec()).unwrap());
+            }
+            has_room
         }))
         .unwrap();
-        if batch.entries.is_empty() {
+        if batch.is_empty() {
             break;
         }
-        for (name, ..) in batch.entries {
-            let name = String::from_utf8(name).unwrap();
+        for name in batch {
             // Does what `for f in *; do mv` does while the directory is read: every file that is
             // seen gets a new name.
             if name.starts_with('f') {

@@ -303,7 +303,7 @@ pub trait Vnode: Any + Send + Sync {
 
     /// The text that readlink(2) returns, if that differs from [`Vnode::follow`].
     fn link_text(&self) -> MaybeReady<'_, Result<Vec<u8>>> {
-        MaybeReady::pending(async move {
+        MaybeReady::local(async move {
             match self.follow().await? {
                 Link::Path(path) => Ok(path),
                 Link::Place(place) => Ok(place.path_from_root().await),

@@ -32,9 +32,6 @@ pub const SIZE: u64 = 16 << 10;
 
 const _: () = assert!(size_of::<Area>() <= SIZE as usize);
 
-/// The notification bit that tells the driver that there is output, or room for input.
-pub const WORK: u64 = 1;
-
 /// The area in memory that root shares between client and driver.
 ///
 /// # Safety

@@ -69,6 +69,31 @@ impl Ends {
         self.output.read_each(most, take)
     }
 
+    /// Takes bytes as [`take_each`](Self::take_each) does, but the client is told only by
+    /// [`publish`](Self::publish): a driver that ends before is followed by one that takes them
+    /// again.
+    pub fn take_ahead(&mut self, most: usize, take: impl FnMut(u8)) -> usize {
+        self.output.read_ahead(most, take)
+    }
+
+    /// Tells the client that all bytes which were taken are not needed any more.
+    pub fn publish(&self) {
+        self.output.publish();
+    }
+
+    /// The position in the client's output, modulo 2^32.
+    pub fn position(&self) -> u32 {
+        self.output.position()
+    }
+
+    /// Goes on at a position that an earlier driver had reached, if it is in this client's output.
+    pub fn go_on_at(&mut self, position: u32) {
+        let ahead = position.wrapping_sub(self.output.position()) as usize;
+        if ahead <= self.output.available() {
+            self.output.skip(ahead);
+        }
+    }
+
     /// How many bytes of output there are.
     pub fn available(&self) -> usize {
         self.output.available()
@@ -79,6 +104,11 @@ impl Ends {
     pub fn set_state(&mut self, visible: u32, locks: u32) {
         self.area.locks.store(locks, Ordering::Relaxed);
         self.news |= self.area.visible.swap(visible, Ordering::Relaxed) != visible;
+    }
+
+    /// Which of the driver's consoles the client was told to be visible last; 0: none yet.
+    pub fn visible(&self) -> u32 {
+        self.area.visible.load(Ordering::Relaxed)
     }
 
     /// Takes the client's wish for another console to be visible, if it has one. The number may be

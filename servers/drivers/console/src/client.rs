@@ -1,26 +1,27 @@
 //! The client's side of the console. No function but [`open`] waits for the driver.
 
-use crate::area::{Area, INPUT, OUTPUT, SIZE, WORK, at};
+use crate::area::{Area, INPUT, OUTPUT, SIZE, at};
+use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 use direct::Error;
+use driver::connection::Connection;
 use interfaces::console::Client;
 use l4::direct::Direct;
-use l4::extension;
 use l4::x2::ThreadId;
 use ring::{Reader, Writer};
-use rt::root::{Status, names, share};
+use rt::root::Status;
 
 /// The client's end of the ring of bytes for the serial port.
 #[derive(Debug)]
 pub struct Output {
-    driver: ThreadId,
+    connection: Arc<Connection>,
     ring: Writer<'static, OUTPUT>,
 }
 
 /// The client's end of the ring of bytes that came from the serial port.
 #[derive(Debug)]
 pub struct Input {
-    driver: ThreadId,
+    connection: Arc<Connection>,
     ring: Reader<'static, INPUT>,
     area: &'static Area,
 }
@@ -51,47 +52,70 @@ pub struct Console {
 /// `NotFound`: there is no such server, or it has no such console. `InUse`: another server has the
 /// console. `InvalidArgument`, `QuotaExceeded`, `NoMemory`: root's status for the shared memory.
 pub fn open(name: &str, number: u64, address: u64, thread: ThreadId, bits: u64) -> Result<Console, Status> {
-    let driver = names::lookup_wait(name)?;
-    let share = share::create(address, SIZE, driver)?;
-    let mut console = Client { transport: &mut Direct::default(), to: driver };
-    let attached = console.console_attach(number, share.word(), thread.raw(), bits);
-    let (columns, rows) = attached.map_err(|error| match error {
-        Error::Status(refused) => refused.into(),
-        Error::Ipc(_) | Error::Malformed => Status::NotFound,
-    })?;
+    let attach = attach(number, thread, bits);
+    let (connection, (columns, rows)) = Connection::open(name, address, SIZE, attach)?;
+    let connection = Arc::new(connection);
     #[allow(unsafe_code, reason = "the shared memory is root's, not a Rust object")]
     // SAFETY: root has mapped the memory there for these two servers, as long as this one lives.
     let area = unsafe { at(address) };
     let (output, input) = (Writer::new(&area.output), Reader::new(&area.input));
-    let (output, input) = (Output { driver, ring: output }, Input { driver, ring: input, area });
+    let output = Output { connection: connection.clone(), ring: output };
+    let input = Input { connection: connection.clone(), ring: input, area };
     let length = |length: u64| u16::try_from(length).ok().filter(|&length| length > 0);
-    let view = View { driver, area };
+    let view = View { connection, area };
     Ok(Console { output, input, view, size: length(columns).zip(length(rows)) })
 }
 
+/// The request to attach a client to the console of a number.
+fn attach(
+    number: u64,
+    thread: ThreadId,
+    bits: u64,
+) -> impl FnOnce(ThreadId, u64) -> Result<(u64, u64), Error> {
+    move |to, share| {
+        Client { transport: &mut Direct::default(), to }.console_attach(number, share, thread.raw(), bits)
+    }
+}
+
 /// What the client knows of all consoles of the driver.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct View {
-    driver: ThreadId,
+    connection: Arc<Connection>,
     area: &'static Area,
 }
 
 impl View {
     /// The number of the console that is visible; 0: the driver has only one. The client is
     /// notified when this changes.
-    pub fn visible(self) -> u32 {
+    pub fn visible(&self) -> u32 {
         self.area.visible.load(Ordering::Relaxed)
     }
 
     /// Asks the driver to make a console visible. A number of no console has no effect.
-    pub fn show(self, number: u32) {
+    pub fn show(&self, number: u32) {
         self.area.wanted.store(number, Ordering::Relaxed);
-        notify(self.driver);
+        self.connection.notify();
     }
 
     /// The locks of the keyboard that are on: bits 0 Scroll Lock, 1 Num Lock, 2 Caps Lock.
-    pub fn locks(self) -> u32 {
+    pub fn locks(&self) -> u32 {
         self.area.locks.load(Ordering::Relaxed)
+    }
+
+    /// Whether the driver has ended. Output and input then wait for the next one.
+    pub fn has_ended(&self) -> bool {
+        self.connection.has_ended()
+    }
+
+    /// Connects the console with the driver that was started in place of one that has ended. What
+    /// was written and not taken, and what has come and was not read, is there still. The arguments
+    /// are those of [`open`]. Blocks until the driver has answered; overwrites the message
+    /// registers.
+    ///
+    /// # Errors
+    /// Those of [`Connection::open_again`].
+    pub fn open_again(&self, name: &str, number: u64, thread: ThreadId, bits: u64) -> Result<(), Status> {
+        self.connection.open_again(name, attach(number, thread, bits)).map(drop)
     }
 }
 
@@ -100,7 +124,7 @@ impl Output {
     pub fn write(&mut self, bytes: &[u8]) -> usize {
         let count = self.ring.write(bytes);
         if count > 0 {
-            notify(self.driver);
+            self.connection.notify();
         }
         count
     }
@@ -127,7 +151,7 @@ impl Input {
     pub fn read(&mut self, buffer: &mut [u8]) -> usize {
         let count = self.ring.read(buffer);
         if count > 0 && self.ring.take_waiting() {
-            notify(self.driver);
+            self.connection.notify();
         }
         count
     }
@@ -136,10 +160,4 @@ impl Input {
     pub fn lost(&self) -> u32 {
         self.area.lost.load(Ordering::Relaxed)
     }
-}
-
-/// Notifies the driver. This fails only if the driver has ended; then the rings are not used any
-/// more.
-fn notify(driver: ThreadId) {
-    let _ = extension::notify(driver, WORK);
 }

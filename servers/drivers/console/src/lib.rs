@@ -9,6 +9,8 @@
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
 
+extern crate alloc;
+
 pub mod area;
 pub mod attached;
 pub mod client;

@@ -5,19 +5,17 @@
 
 extern crate alloc;
 
-use console::area::WORK;
 use console::attached::{self, Ends};
 use console::client::SERIAL;
 use console::uart::{Line, Registers, Uart};
-use direct::Registers as _;
+use direct::Reply;
 use driver::client::{Attachment, Client};
+use driver::{Interrupts, end};
 use interfaces::console::{Server, serve};
 use l4::direct::Direct;
-use l4::ipc::{self, Message};
-use l4::x2::ThreadId;
-use l4::x2::extension::{ACCEPT_NOTIFICATION, NOTIFICATION_LABEL};
-use l4::{port, utcb};
-use rt::root::{self, Status, device, names};
+use l4::port;
+use l4::x2::{MessageTag, ThreadId};
+use rt::root::{Status, device};
 use rt::start_page;
 
 l4::program!(run, kip = start_page::KIP);
@@ -57,7 +55,14 @@ impl Line for Port<'_> {
     }
 
     fn send(&mut self, most: usize, send: &mut dyn FnMut(u8)) -> usize {
-        self.0.take_each(most, send)
+        // The ring is told of each byte before the next one is sent: if the driver ends, the next
+        // one goes on there.
+        let mut sent = 0;
+        while sent < most && self.0.take_each(1, &mut *send) == 1 {
+            sent += 1;
+            end::step();
+        }
+        sent
     }
 
     fn has_more(&self) -> bool {
@@ -86,50 +91,30 @@ impl Line for Nobody {
 
 struct Driver {
     uart: Uart<Ports>,
+    interrupt: ThreadId,
     client: Option<Client<Ends>>,
 }
 
 fn run() -> ! {
-    root::report_panics();
-    let loopback = start_page::read().is_some_and(|(_, arguments)| arguments == "loopback");
-    let ports = device::ports(0).expect("the configuration gives the driver a serial port's I/O ports");
-    let line = device::interrupt(0).expect("the configuration gives the driver the port's interrupt");
-    let interrupt = ThreadId::interrupt(line);
-    let uart = Uart::new(Ports { first: *ports.start() }, loopback);
-    let uart = uart.unwrap_or_else(|| panic!("there is no serial port at {:#x}", ports.start()));
-    let me = utcb::my_global_id();
-    device::attach_interrupt(line, me).expect("the interrupt is free");
-    names::register(me).expect("it is a thread of this server");
-    // SAFETY: the acceptor takes no mappings or strings.
-    unsafe { utcb::set_buffer_register(0, ACCEPT_NOTIFICATION) };
-    let mut driver = Driver { uart, client: None };
-    driver.serve();
-    let (mut registers, mut answer) = (Direct::default(), None);
-    loop {
-        let received = match answer.take() {
-            Some((to, reply)) => registers.reply_wait(to, &reply, &mut []),
-            None => registers.wait(&mut []),
-        };
-        // An error needs no action: the receiver of the answer has ended.
-        let Ok((from, tag)) = received else { continue };
-        if from == interrupt {
-            driver.serve();
-            // The interrupt belongs to this thread and its message was delivered: the reply cannot
-            // fail.
-            let _ = ipc::reply(interrupt, Message::new(0));
-            driver.serve();
-        } else if from.is_nil() && tag.label() == NOTIFICATION_LABEL {
-            if registers.register(1) & WORK != 0 {
-                driver.serve();
-            }
-        } else {
-            let reply = serve(&mut driver, from, tag, &mut registers, &[], &mut []);
-            answer = reply.map(|reply| (from, reply));
-        }
-    }
+    driver::start("serial port", open)
 }
 
-impl Driver {
+/// Sets up the port, whose interrupts are to come to `thread`.
+fn open(thread: ThreadId) -> Result<Driver, &'static str> {
+    let (_, arguments) = start_page::read().unwrap_or_default();
+    let loopback = arguments.split_whitespace().any(|word| word == "loopback");
+    let ports = device::ports(0).ok_or("the configuration gives the driver no I/O ports")?;
+    let line = device::interrupt(0).ok_or("the configuration gives the driver no interrupt")?;
+    let uart = Uart::new(Ports { first: *ports.start() }, loopback).ok_or("nothing is at its I/O ports")?;
+    device::attach_interrupt(line, thread).map_err(|_| "its interrupt is another driver's")?;
+    Ok(Driver { uart, interrupt: ThreadId::interrupt(line), client: None })
+}
+
+impl driver::Driver for Driver {
+    fn interrupts(&self) -> Interrupts<'_> {
+        Interrupts::Line(self.interrupt)
+    }
+
     /// Moves bytes between the serial port and the client's rings, as long as there are bytes and
     /// room.
     fn serve(&mut self) {
@@ -142,6 +127,10 @@ impl Driver {
             }
             None => self.uart.serve(&mut Nobody),
         }
+    }
+
+    fn answer(&mut self, from: ThreadId, tag: MessageTag, registers: &mut Direct) -> Option<Reply<'static>> {
+        serve(self, from, tag, registers, &[], &mut [])
     }
 }
 

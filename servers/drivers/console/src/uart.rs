@@ -35,8 +35,9 @@ const SCRATCH: u8 = 7;
 
 const ENABLE_RECEIVED: u8 = 1;
 const ENABLE_TRANSMITTED: u8 = 2;
-/// A value for the queue control register: queues enabled and emptied, interrupt at 14 bytes.
-const QUEUES: u8 = 0xc7;
+/// A value for the queue control register: queues enabled, interrupt at 14 bytes. Queues that were
+/// enabled before keep what they have: bytes that came while an earlier driver had ended.
+const QUEUES: u8 = 0xc1;
 /// Bits of the identification register: the queues work.
 const HAS_QUEUES: u8 = 0xc0;
 /// A bit of the identification register: no interrupt is pending.
@@ -52,12 +53,18 @@ const REQUEST_TO_SEND: u8 = 2;
 const LOOPBACK: u8 = 0x10;
 const DATA_READY: u8 = 1;
 const TRANSMITTER_EMPTY: u8 = 0x20;
+/// A bit of the line status: the last byte has left the port, too.
+const ALL_SENT: u8 = 0x40;
 /// The value that the registers of a port that does not exist have.
 const ABSENT: u8 = 0xff;
 
 /// How often [`Uart::serve`] checks for more work: a port that always has some must not keep the
 /// driver busy for ever.
 const ROUNDS: usize = 1000;
+
+/// How often the status is read, about a microsecond each time, while the bytes of an earlier
+/// driver leave the port.
+const SENDING_READS: usize = 10_000;
 
 /// A serial port.
 #[derive(Debug)]
@@ -72,7 +79,8 @@ pub struct Uart<R> {
 
 impl<R: Registers> Uart<R> {
     /// Sets the port up: 115200 baud, 8N1, interrupts for received bytes. With `loopback`, the port
-    /// receives what it sends. `None`: there is no such port.
+    /// receives what it sends. Bytes that an earlier driver has given the port are sent first.
+    /// `None`: there is no such port.
     pub fn new(mut registers: R, loopback: bool) -> Option<Uart<R>> {
         for pattern in [0x5a, 0xa5] {
             registers.write(SCRATCH, pattern);
@@ -81,6 +89,8 @@ impl<R: Registers> Uart<R> {
             }
         }
         registers.write(INTERRUPT_ENABLE, 0);
+        let is_sent = |_: &usize| registers.read(LINE_STATUS) & ALL_SENT != 0;
+        let _ = (0..SENDING_READS).find(is_sent);
         registers.write(LINE_CONTROL, DIVISOR_ACCESS);
         registers.write(DATA, 1);
         registers.write(INTERRUPT_ENABLE, 0);
@@ -160,6 +170,9 @@ mod tests {
         sent: Vec<u8>,
         empty_unread: bool,
         absent: bool,
+        /// Whether the port sends while its status is read.
+        sends_alone: bool,
+        status_reads: usize,
     }
 
     impl Model {
@@ -196,7 +209,11 @@ mod tests {
                     queues | if pending { 0 } else { 1 }
                 }
                 5 => {
-                    let empty = if self.transmitting.is_empty() { TRANSMITTER_EMPTY } else { 0 };
+                    self.status_reads += 1;
+                    if self.sends_alone && self.status_reads % 4 == 0 {
+                        self.tick();
+                    }
+                    let empty = if self.transmitting.is_empty() { TRANSMITTER_EMPTY | ALL_SENT } else { 0 };
                     empty | u8::from(!self.received.is_empty())
                 }
                 _ => self.registers[usize::from(register)],
@@ -214,7 +231,15 @@ mod tests {
                     self.transmitting.push_back(value);
                     self.empty_unread = false;
                 }
-                2 => self.queues = value & 1 != 0,
+                2 => {
+                    let was_enabled = core::mem::replace(&mut self.queues, value & 1 != 0);
+                    if !was_enabled || value & 2 != 0 {
+                        self.received.clear();
+                    }
+                    if !was_enabled || value & 4 != 0 {
+                        self.transmitting.clear();
+                    }
+                }
                 1 if value & 2 != 0 && self.registers[1] & 2 == 0 => {
                     self.registers[1] = value;
                     self.empty_unread = self.transmitting.is_empty();
@@ -316,6 +341,18 @@ mod tests {
         assert_eq!(uart.registers.registers[4], READY);
         uart.registers.received.push_back(b'!');
         assert!(uart.registers.interrupts());
+    }
+
+    #[test]
+    fn a_driver_that_is_started_again_loses_no_byte_of_the_port() {
+        let mut model = Model { has_queues: true, sends_alone: true, ..Model::default() };
+        let mut ends = Ends { to_send: (0..10).collect(), ..Ends::default() };
+        Uart::new(&mut model, false).expect("there is one").serve(&mut ends);
+        assert!(!model.transmitting.is_empty());
+        model.received.extend(b"typed");
+        let mut uart = Uart::new(&mut model, false).expect("there is one");
+        uart.serve(&mut ends);
+        assert_eq!((model.sent, ends.received.as_slice()), ((0..10).collect(), &b"typed"[..]));
     }
 
     #[test]

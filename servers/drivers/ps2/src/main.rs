@@ -6,15 +6,16 @@ extern crate alloc;
 
 use direct::Reply;
 use driver::client::Attachment;
+use driver::{Interrupts, end};
 use input::keyboard::Keyboard;
 use interfaces::input::{Server, serve};
 use l4::direct::Direct;
+use l4::port;
 use l4::x2::{MessageTag, ThreadId};
-use l4::{port, utcb};
-use ps2::controller::{Controller, Ports};
+use ps2::controller::{Controller, Missing, Ports};
 use ps2::decoder::{Decoder, Meaning};
 use ps2::lights::Lights;
-use rt::root::{self, device};
+use rt::root::device;
 
 l4::program!(run, kip = rt::start_page::KIP);
 
@@ -57,27 +58,35 @@ struct Driver {
     decoder: Decoder,
     lights: Lights,
     keyboard: Keyboard,
+    interrupt: ThreadId,
 }
 
 fn run() -> ! {
-    root::report_panics();
+    driver::start("PS/2 keyboard", open)
+}
+
+/// Starts the keyboard, whose interrupts are to come to `thread`.
+fn open(thread: ThreadId) -> Result<Driver, Missing> {
     let ports = |index| device::ports(index).expect("the configuration gives the driver two I/O ports");
     let ports = IoPorts { data: *ports(0).start(), command: *ports(1).start() };
     let line = device::interrupt(0).expect("the configuration gives the driver the keyboard's interrupt");
-    // A driver that has no keyboard does not register, so that no client finds it.
-    let started = Controller::start(ports);
-    let (controller, set) = started.unwrap_or_else(|missing| panic!("no PS/2 keyboard: {missing}"));
-    device::attach_interrupt(line, utcb::my_global_id()).expect("the interrupt is free");
+    let (controller, set) = Controller::start(ports)?;
+    device::attach_interrupt(line, thread).expect("the interrupt is free");
     // SAFETY: this is the only keyboard of the program, and nothing else is at its address.
     let keyboard = unsafe { Keyboard::new() };
-    let mut driver = Driver { controller, decoder: Decoder::new(set), lights: Lights::new(), keyboard };
-    driver::run(&mut driver, ThreadId::interrupt(line))
+    let (decoder, lights) = (Decoder::new(set), Lights::new());
+    Ok(Driver { controller, decoder, lights, keyboard, interrupt: ThreadId::interrupt(line) })
 }
 
 impl driver::Driver for Driver {
+    fn interrupts(&self) -> Interrupts<'_> {
+        Interrupts::Line(self.interrupt)
+    }
+
     fn serve(&mut self) {
         for _ in 0..MOST_BYTES {
             let Some(byte) = self.controller.read() else { break };
+            end::step();
             match self.decoder.decode(byte) {
                 Some(Meaning::Key { code, is_pressed }) => self.keyboard.key(code, is_pressed),
                 Some(Meaning::Lost) => self.keyboard.lost(),

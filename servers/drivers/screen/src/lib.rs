@@ -5,7 +5,8 @@
 //!
 //! A console is a [`terminal`]. One of them is visible. What it shows is compared with what the
 //! [screen shows](shown), and the cells that differ are drawn, as [pixels](framebuffer) or as
-//! characters of the VGA's [text mode](characters).
+//! characters of the VGA's [text mode](characters). What consoles show is [saved], for a server
+//! that is started in place of this one.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
 
@@ -14,4 +15,5 @@ extern crate alloc;
 pub mod characters;
 pub mod framebuffer;
 pub mod memory;
+pub mod saved;
 pub mod shown;

@@ -10,21 +10,22 @@ use console::area;
 use console::attached::{self, Ends};
 use core::fmt::Write;
 use direct::Reply;
-use driver::WORK;
 use driver::client::{Attachment, Client};
+use driver::{Interrupts, WORK, end};
 use input::client::Input;
 use input::event::Event;
 use input::keymap::{Action, KeyMap, Modes as KeyModes, Typed};
 use interfaces::console::{Server, serve};
 use l4::direct::Direct;
 use l4::x2::boot_info::Screen as Description;
-use l4::x2::{MessageTag, ThreadId};
+use l4::x2::{MessageTag, ThreadId, Time};
 use l4::{extension, port, utcb};
-use rt::root::{self, Status, device};
+use rt::root::{self, Status, device, memory};
 use rt::start_page;
 use screen::characters::Characters;
 use screen::framebuffer::Framebuffer;
 use screen::memory::ScreenMemory;
+use screen::saved::{self, Saved};
 use screen::shown::{Display, Screen, Shown};
 use terminal::{Cell, Modes, Terminal};
 
@@ -42,6 +43,8 @@ const KEYBOARDS: u64 = 0x5000_0000;
 const NEXT_KEYBOARD: u64 = 4096;
 /// The address at which the screen's memory is mapped.
 const SCREEN: u64 = 0x100_0000_0000;
+/// The address of the memory in which consoles are saved.
+const SAVED: u64 = 0x6000_0000;
 /// The most lines that a console keeps after they have left it, and the bytes that the lines of all
 /// consoles may take together.
 const MOST_HISTORY: usize = 200;
@@ -50,6 +53,8 @@ const HISTORY_BYTES: usize = 6 << 20;
 /// the server looks at requests.
 const PIECE: usize = 512;
 const STEPS: usize = 64;
+/// How often the drivers of keyboards are looked at, which may have ended.
+const LOOK: Time = Time::period(500_000);
 /// The VGA's registers that place the cursor, and the bit that hides it.
 const CURSOR_START: u8 = 0x0a;
 const CURSOR_OFF: u8 = 0x20;
@@ -58,15 +63,18 @@ const CURSOR_OFF: u8 = 0x20;
 struct Console {
     terminal: Terminal,
     client: Option<Client<Ends>>,
+    /// Whether there was output since the console was saved.
+    is_changed: bool,
+    /// The position in the client's output at which an earlier server had saved the console.
+    saved: Option<u32>,
 }
 
 /// A keyboard, and its state.
 struct Keyboard {
     name: &'static str,
-    /// `None`: the driver has ended for good.
+    /// `None`: there is no such keyboard.
     input: Option<Input>,
     map: KeyMap,
-    address: u64,
 }
 
 /// Either kind of screen.
@@ -79,10 +87,14 @@ struct Consoles {
     screen: Screen<Kind>,
     consoles: Vec<Console>,
     keyboards: Vec<Keyboard>,
+    /// Where consoles are saved, if the configuration gives the server memory for that.
+    saved: Option<Saved>,
     /// The index of the console that is visible.
     visible: usize,
     /// Whether another console was visible when the screen was drawn last.
     is_new: bool,
+    /// Whether no client has attached yet.
+    is_fresh: bool,
 }
 
 impl Display for Kind {
@@ -102,20 +114,33 @@ impl Display for Kind {
 }
 
 fn run() -> ! {
-    root::report_panics();
-    // A server that has no screen does not register, so that no client finds it.
-    let description = device::screen().expect("the machine has no screen");
-    let screen = Screen::new(open(description));
+    driver::start("screen", |_| start())
+}
+
+/// Makes blank consoles on the machine's screen.
+fn start() -> Result<Consoles, &'static str> {
+    let screen = Screen::new(open(device::screen().ok_or("the loader has set up none")?));
     let (columns, rows) = screen.size();
     let line = columns * size_of::<Cell>();
     let history = (HISTORY_BYTES / CONSOLES as usize / line).min(MOST_HISTORY);
-    let console = || Console { terminal: Terminal::new(columns, rows, history), client: None };
-    let consoles = (0..CONSOLES).map(|_| console()).collect();
-    let names = start_page::read().map_or("", |(_, arguments)| arguments).split_whitespace();
+    let saved = memory::allocate_kept_dma(SAVED, saved::SIZE, 64).ok();
+    // SAFETY: root has mapped the memory for this program, which never frees it; nothing else is
+    // there.
+    let saved = saved.map(|_| unsafe { Saved::at(SAVED) });
+    let console = |index| {
+        let mut terminal = Terminal::new(columns, rows, history);
+        let before = saved.as_ref().and_then(|saved| saved.load(index));
+        let saved = before.map(|(position, description)| {
+            terminal.write(&description);
+            position
+        });
+        Console { terminal, client: None, is_changed: false, saved }
+    };
+    let consoles = (0..CONSOLES as usize).map(console).collect();
+    let words = start_page::read().map_or("", |(_, arguments)| arguments).split_whitespace();
+    let names = words.filter(|word| !word.contains('='));
     let keyboards = names.enumerate().map(|(index, name)| Keyboard::open(name, index as u64)).collect();
-    let mut consoles = Consoles { screen, consoles, keyboards, visible: 0, is_new: true };
-    // No device of this server interrupts: the driver's own thread stands for none.
-    driver::run(&mut consoles, utcb::my_global_id())
+    Ok(Consoles { screen, consoles, keyboards, saved, visible: 0, is_new: true, is_fresh: true })
 }
 
 /// Maps the screen's memory. Ends the server if that cannot be.
@@ -154,41 +179,44 @@ fn locks_of(lights: u32) -> u32 {
 impl Keyboard {
     /// Opens the keyboard that the server `name` drives, as the one of this index.
     fn open(name: &'static str, index: u64) -> Keyboard {
-        let address = KEYBOARDS + (index << 24);
-        let map = KeyMap::new(&input::layout::US);
-        let mut keyboard = Keyboard { name, input: None, map, address };
-        keyboard.open_again();
-        keyboard
-    }
-
-    fn open_again(&mut self) {
-        let thread = utcb::my_global_id();
-        self.input = match input::client::open(self.name, self.address, thread, WORK) {
+        let address = KEYBOARDS + index * NEXT_KEYBOARD;
+        let input = match input::client::open(name, address, utcb::my_global_id(), WORK) {
             Ok(input) => Some(input),
             Err(Status::NotFound) => None,
             Err(status) => {
                 // The console cannot fail.
-                let _ =
-                    writeln!(root::Console, "screen: the keyboard {} is not there: {status:?}", self.name);
+                let _ = writeln!(root::Console, "screen: the keyboard {name} is not there: {status:?}");
                 None
             }
         };
-        self.address += NEXT_KEYBOARD;
-        self.map.release_all();
+        Keyboard { name, input, map: KeyMap::new(&input::layout::US) }
     }
 
     /// The next event. A driver that has ended and was started again is opened again.
     fn read(&mut self) -> Option<Event> {
         let input = self.input.as_mut()?;
         let event = input.read();
-        if event.is_none() && input.has_ended() {
-            self.open_again();
+        if event.is_none()
+            && input.has_ended()
+            && input.open_again(self.name, utcb::my_global_id(), WORK).is_ok()
+        {
+            self.map.release_all();
         }
         event
     }
 }
 
 impl driver::Driver for Consoles {
+    fn interrupts(&self) -> Interrupts<'_> {
+        Interrupts::None
+    }
+
+    /// A keyboard's driver that was started again is found after so long, since it has no client
+    /// yet that it could notify.
+    fn period(&self) -> Time {
+        LOOK
+    }
+
     fn serve(&mut self) {
         let mut steps = 0;
         while self.step() {
@@ -200,6 +228,7 @@ impl driver::Driver for Consoles {
                 break;
             }
         }
+        self.save();
         self.tell_state();
         let Consoles { screen, consoles, visible, is_new, .. } = self;
         screen.show(&mut consoles[*visible].terminal, core::mem::take(is_new));
@@ -227,6 +256,19 @@ impl Consoles {
             was_any |= console.step();
         }
         was_any
+    }
+
+    /// Saves the consoles that have changed. Only then their clients may forget the output.
+    fn save(&mut self) {
+        for (index, console) in self.consoles.iter_mut().enumerate() {
+            let Some(client) = console.client.as_ref().filter(|_| console.is_changed) else { continue };
+            console.is_changed = false;
+            if let Some(saved) = &self.saved {
+                saved.save(index, client.shared.position(), &console.terminal.describe());
+            }
+            end::step();
+            client.shared.publish();
+        }
     }
 
     /// Takes the clients' wishes, and tells them which console is visible and which locks are on.
@@ -293,11 +335,15 @@ impl Console {
     fn step(&mut self) -> bool {
         let Some(client) = &mut self.client else { return false };
         let (mut piece, mut length) = ([0; PIECE], 0);
-        client.shared.take_each(PIECE, |byte| {
+        client.shared.take_ahead(PIECE, |byte| {
             piece[length] = byte;
             length += 1;
         });
+        if length > 0 {
+            end::step();
+        }
         self.terminal.write(&piece[..length]);
+        self.is_changed |= length > 0;
         let answers = self.terminal.take_answers();
         self.type_in(&answers);
         length > 0
@@ -326,6 +372,14 @@ impl Server for Consoles {
         let address = AREAS + index * area::SIZE;
         // SAFETY: nothing else is at this address, and the client is always this field.
         unsafe { attached::attach(&mut console.client, Attachment { share, thread, bits }, address)? };
+        if let Some((client, position)) = console.client.as_mut().zip(console.saved.take()) {
+            client.shared.go_on_at(position);
+        }
+        // A server that is started again goes on with the console that was visible.
+        let visible = console.client.as_ref().map_or(0, |client| client.shared.visible());
+        if core::mem::take(&mut self.is_fresh) {
+            self.change_to((visible as usize).wrapping_sub(1));
+        }
         self.tell_state();
         let (columns, rows) = self.screen.size();
         Ok((columns as u64, rows as u64))

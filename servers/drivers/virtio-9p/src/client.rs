@@ -1,13 +1,11 @@
 //! The client's side of a channel of messages. No function but [`open`] waits for the driver.
 
 use crate::area::{Area, FREE, MESSAGE, REFUSED, REPLY, REQUEST, SIZE, get, put};
-use direct::Error;
-use driver::WORK;
+use driver::connection::Connection;
 use interfaces::file_channel::Client;
 use l4::direct::Direct;
-use l4::extension;
 use l4::x2::ThreadId;
-use rt::root::{Status, names, share};
+use rt::root::Status;
 
 /// The longest tag in bytes.
 pub const TAG: usize = 32;
@@ -15,7 +13,7 @@ pub const TAG: usize = 32;
 /// The client's end of a channel.
 #[derive(Debug)]
 pub struct Channel {
-    driver: ThreadId,
+    connection: Connection,
     area: Area,
     tag: [u8; TAG],
 }
@@ -30,14 +28,10 @@ pub struct Channel {
 /// another server has it. `InvalidArgument`, `QuotaExceeded`, `NoMemory`: root's status for the
 /// shared memory.
 pub fn open(name: &str, address: u64, thread: ThreadId, bits: u64) -> Result<Channel, Status> {
-    let driver = names::lookup_wait(name)?;
-    let share = share::create(address, SIZE, driver)?;
-    let mut channel = Client { transport: &mut Direct::default(), to: driver };
-    let attached = channel.file_channel_attach(share.word(), thread.raw(), bits);
-    let words = attached.map_err(|error| match error {
-        Error::Status(refused) => refused.into(),
-        Error::Ipc(_) | Error::Malformed => Status::NotFound,
-    })?;
+    let attach = |to, share| {
+        Client { transport: &mut Direct::default(), to }.file_channel_attach(share, thread.raw(), bits)
+    };
+    let (connection, words) = Connection::open(name, address, SIZE, attach)?;
     let mut tag = [0; TAG];
     for (bytes, word) in tag.chunks_mut(8).zip([words.0, words.1, words.2, words.3]) {
         bytes.copy_from_slice(&word.to_le_bytes());
@@ -45,7 +39,7 @@ pub fn open(name: &str, address: u64, thread: ThreadId, bits: u64) -> Result<Cha
     #[allow(unsafe_code, reason = "the shared memory is root's, not a Rust object")]
     // SAFETY: root has mapped the memory there for these two servers, as long as this one lives.
     let area = unsafe { Area::at(address) };
-    Ok(Channel { driver, area, tag })
+    Ok(Channel { connection, area, tag })
 }
 
 /// What a slot has for the client.
@@ -71,7 +65,7 @@ impl Channel {
         let slot = self.area.slot(slot);
         put(message, slot.words);
         slot.pass(REQUEST, message.len().min(MESSAGE));
-        let _ = extension::notify(self.driver, WORK);
+        self.connection.notify();
     }
 
     /// Whether the driver has answered the request in a slot.
@@ -93,6 +87,6 @@ impl Channel {
 
     /// Whether the driver has ended: then no more replies come.
     pub fn has_ended(&self) -> bool {
-        extension::notify(self.driver, 0).is_err()
+        self.connection.has_ended()
     }
 }

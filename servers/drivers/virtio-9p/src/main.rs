@@ -7,12 +7,12 @@ extern crate alloc;
 
 use core::sync::atomic::AtomicU64;
 use direct::Reply;
+use driver::Interrupts;
 use driver::client::{Attachment, Client};
 use interfaces::file_channel::{Server, serve};
 use l4::direct::Direct;
-use l4::utcb;
 use l4::x2::{MessageTag, ThreadId};
-use rt::root::{self, Status, memory, pci};
+use rt::root::{Status, memory, pci};
 use virtio::Error;
 use virtio::mapped::Mapped;
 use virtio::memory::{Layout, QueueMemory};
@@ -64,19 +64,15 @@ struct Driver {
     tag: [u8; 32],
     /// The server that sends requests.
     client: Option<Client<Area>>,
+    interrupt: ThreadId,
 }
 
 fn run() -> ! {
-    root::report_panics();
-    // A driver that has no device does not register, so that no client finds it.
-    let started = start(utcb::my_global_id());
-    let (mut driver, interrupt) = started.unwrap_or_else(|error| panic!("no 9P device: {error:?}"));
-    driver::run(&mut driver, interrupt)
+    driver::start("9P device", start)
 }
 
-/// Starts the device. Returns its driver and the thread id from which its interrupts come to
-/// `thread`.
-fn start(thread: ThreadId) -> Result<(Driver, ThreadId), Error> {
+/// Starts the device, whose interrupts are to come to `thread`.
+fn start(thread: ThreadId) -> Result<Driver, Error> {
     let function = pci::function(0)?;
     let registers = virtio::function::open(function, REGISTERS)?;
     let physical = memory::allocate_dma(DMA, DMA_SIZE, 64)?;
@@ -99,8 +95,7 @@ fn start(thread: ThreadId) -> Result<(Driver, ThreadId), Error> {
     let mut device = setup.start();
     let tag = if has_tag { tag(&mut device)? } else { [0; 32] };
     let rooms = core::array::from_fn(|slot| (room(2 * slot), room(2 * slot + 1)));
-    let driver = Driver { device, queue, notify, rooms, given: [None; SLOTS], tag, client: None };
-    Ok((driver, interrupt))
+    Ok(Driver { device, queue, notify, rooms, given: [None; SLOTS], tag, client: None, interrupt })
 }
 
 /// The device's tag, of which the first 32 bytes are kept.
@@ -113,6 +108,10 @@ fn tag(device: &mut Device<Mapped>) -> Result<[u8; 32], Error> {
 }
 
 impl driver::Driver for Driver {
+    fn interrupts(&self) -> Interrupts<'_> {
+        Interrupts::Messages(core::slice::from_ref(&self.interrupt))
+    }
+
     /// A device that breaks the rules ends the driver, so that root starts it again.
     fn serve(&mut self) {
         if let Err(error) = self.pass_messages() {

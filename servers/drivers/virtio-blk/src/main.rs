@@ -2,8 +2,8 @@
 //! device's PCI function and memory for devices, 64 KiB for each queue.
 //!
 //! The device starts when a client attaches, and is reset when the next one does. With the argument
-//! `end-after=COUNT` the driver ends in the middle of its work, when it has given the device so
-//! many commands: for tests of its clients.
+//! `end-after=COUNT` the driver ends in the middle of its work ([`end`]), when it has given the
+//! device so many commands.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 extern crate alloc;
@@ -15,17 +15,15 @@ use block::area::{self, SIZE};
 use block::description::IDENTITY;
 use block::driver::Driver;
 use block::pools::Pools;
-use block::{Error, SLOTS, WORK};
+use block::{Error, SLOTS};
 use device::{Disk, Started};
-use direct::{Array, Registers as _};
+use direct::{Array, Reply};
+use driver::{Interrupts, end};
 use interfaces::block::{Server, serve};
 use l4::direct::Direct;
-use l4::ipc::{self, Message};
-use l4::x2::ThreadId;
-use l4::x2::extension::{ACCEPT_NOTIFICATION, NOTIFICATION_LABEL};
-use l4::{extension, utcb};
-use rt::root::{self, Status, memory, names, pool, share};
-use rt::start_page;
+use l4::extension;
+use l4::x2::{MessageTag, ThreadId};
+use rt::root::{Status, memory, pool, share};
 use virtio_blk::work::Work;
 
 l4::program!(run, kip = rt::start_page::KIP);
@@ -49,56 +47,37 @@ struct Service {
     disk: Disk,
     started: Option<Started>,
     client: Option<Client>,
-    /// After how many more commands the driver ends, if it is to.
-    left: Option<u64>,
 }
 
 fn run() -> ! {
-    root::report_panics();
-    let me = utcb::my_global_id();
-    let left = start_page::read().and_then(|(_, arguments)| arguments.strip_prefix("end-after="));
-    let left = left.map(|count| count.parse().expect("the argument end-after is a number"));
-    // A driver that has no device does not register, so that no client finds it.
-    let disk = Disk::open(me);
-    let mut disk = disk.unwrap_or_else(|error| panic!("no block device: {error:?}"));
-    let started = disk.start().unwrap_or_else(|error| panic!("the block device does not start: {error:?}"));
-    let mut service = Service { disk, started: Some(started), client: None, left };
-    names::register(me).expect("it is a thread of this server");
-    // SAFETY: the acceptor takes no mappings or strings.
-    unsafe { utcb::set_buffer_register(0, ACCEPT_NOTIFICATION) };
-    let (mut registers, mut answer) = (Direct::default(), None);
-    loop {
-        let received = match answer.take() {
-            Some((to, reply)) => registers.reply_wait(to, &reply, &mut []),
-            None => registers.wait(&mut []),
-        };
-        // An error needs no action: the receiver of the answer has ended.
-        let Ok((from, tag)) = received else { continue };
-        if service.started.as_ref().is_some_and(|started| started.interrupts.contains(&from)) {
-            // The interrupt belongs to this thread and its message was delivered: the reply cannot
-            // fail. What the device does after the reply interrupts again.
-            let _ = ipc::reply(from, Message::new(0));
-            service.serve();
-        } else if from.is_nil() && tag.label() == NOTIFICATION_LABEL {
-            if registers.register(1) & WORK != 0 {
-                service.serve();
-            }
-        } else {
-            let reply = serve(&mut service, from, tag, &mut registers, &[], &mut []);
-            answer = reply.map(|reply| (from, reply));
-        }
-    }
+    driver::start("block device", open)
 }
 
-impl Service {
-    /// Does what there is to do. A device that breaks the rules ends the driver, so that root
-    /// starts it again.
+/// Starts the device, whose interrupts are to come to `thread`.
+fn open(thread: ThreadId) -> Result<Service, virtio::Error> {
+    let mut disk = Disk::open(thread)?;
+    let started = Some(disk.start()?);
+    Ok(Service { disk, started, client: None })
+}
+
+impl driver::Driver for Service {
+    fn interrupts(&self) -> Interrupts<'_> {
+        self.started.as_ref().map_or(Interrupts::None, |started| Interrupts::Messages(&started.interrupts))
+    }
+
+    /// A device that breaks the rules ends the driver, so that root starts it again.
     fn serve(&mut self) {
         if let Err(error) = self.pass() {
             panic!("the block device has failed: {error:?}");
         }
     }
 
+    fn answer(&mut self, from: ThreadId, tag: MessageTag, registers: &mut Direct) -> Option<Reply<'static>> {
+        serve(self, from, tag, registers, &[], &mut [])
+    }
+}
+
+impl Service {
     /// Passes requests to the device and answers to the client, as long as there are some.
     fn pass(&mut self) -> Result<(), virtio::Error> {
         let (Some(started), Some(client)) = (&mut self.started, &mut self.client) else { return Ok(()) };
@@ -119,7 +98,7 @@ impl Service {
                         break;
                     }
                     work.given(started.limits.pieces);
-                    end_after(&mut self.left);
+                    end::step();
                 }
             }
             started.notify();
@@ -160,7 +139,7 @@ impl Service {
         let ring = Driver::new(unsafe { area::at(AREA) });
         let (thread, pools) = (ThreadId::from_raw(thread), Pools::default());
         self.client = Some(Client { thread, bits, ring, pools, works: Vec::with_capacity(SLOTS) });
-        self.serve();
+        driver::Driver::serve(self);
         Ok(())
     }
 
@@ -168,16 +147,6 @@ impl Service {
         let client = self.client.as_mut().ok_or(Status::NotFound)?;
         let find = |offset| pool::find(pool::Pool::from_word(number), offset);
         client.pools.add(size, find)?.map(u64::from).ok_or(Status::InvalidArgument)
-    }
-}
-
-/// Counts a command that was given to the device, and ends the driver if it was the last one.
-fn end_after(left: &mut Option<u64>) {
-    if let Some(left) = left {
-        *left -= 1;
-        if *left == 0 {
-            root::exit(1);
-        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! A queue of the device, and the pieces of memory that its requests have.
 
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use virtio::Error;
+use virtio::left::Left;
 use virtio::mapped::Mapped;
 use virtio::memory::{Buffer, Layout, QueueMemory};
 use virtio::queue::Queue;
@@ -41,11 +43,6 @@ impl Channel {
         self.buffers.push(buffer);
     }
 
-    /// Whether the channel has no pieces yet.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.buffers.is_empty()
-    }
-
     /// Gives the device a free piece that it may write. Returns whether there was one.
     pub(crate) fn give_input(&mut self) -> Result<bool, Error> {
         let Some(piece) = self.pieces.free() else { return Ok(false) };
@@ -56,20 +53,43 @@ impl Channel {
     }
 
     /// Lets `fill` write to a free piece, and gives the device what it has written. `fill` returns
-    /// the number of bytes. The result says whether there was a free piece, and something to give.
+    /// the number of bytes. The result is that number; 0: there was no free piece, or nothing to
+    /// give.
     pub(crate) fn give_output(
         &mut self,
         fill: impl FnOnce(&Buffer<'static>) -> usize,
-    ) -> Result<bool, Error> {
-        let Some(piece) = self.pieces.free() else { return Ok(false) };
-        let buffer = &self.buffers[piece];
-        let length = fill(buffer);
-        if length == 0 {
-            return Ok(false);
+    ) -> Result<usize, Error> {
+        let Some(piece) = self.pieces.free() else { return Ok(0) };
+        let length = fill(&self.buffers[piece]);
+        if length > 0 {
+            self.give_piece(piece, length)?;
         }
-        let request = self.queue.give(&[buffer.piece(length)], &[])?;
+        Ok(length)
+    }
+
+    /// Gives the device the first `length` bytes of a piece that it does not have.
+    pub(crate) fn give_piece(&mut self, piece: usize, length: usize) -> Result<(), Error> {
+        let request = self.queue.give(&[self.buffers[piece].piece(length)], &[])?;
         self.pieces.give(piece, request);
-        Ok(true)
+        Ok(())
+    }
+
+    /// The requests that an earlier driver has left: for each the number of its piece, and how many
+    /// bytes `count` says that are in it. The pieces are not free until they are given or added.
+    pub(crate) fn keep(
+        &mut self,
+        left: &[Left],
+        count: impl Fn(&Left) -> Option<u32>,
+    ) -> VecDeque<(usize, usize)> {
+        let mut kept = VecDeque::new();
+        for left in left {
+            let is_it = |buffer: &Buffer<'static>| buffer.piece(0).address == left.address;
+            if let (Some(count), Some(piece)) = (count(left), self.buffers.iter().position(is_it)) {
+                self.pieces.keep(piece);
+                kept.push_back((piece, count as usize));
+            }
+        }
+        kept
     }
 
     /// Copies the first `count` bytes of a piece to `bytes`, as far as they fit. Returns how many.

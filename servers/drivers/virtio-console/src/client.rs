@@ -2,18 +2,17 @@
 
 use crate::area::{Area, Host, RING, SIZE, at};
 use direct::Error;
-use driver::WORK;
+use driver::connection::Connection;
 use interfaces::streams::Client;
 use l4::direct::Direct;
-use l4::extension;
 use l4::x2::ThreadId;
 use ring::{Reader, Writer};
-use rt::root::{Status, names, share};
+use rt::root::Status;
 
 /// The client's end of a port.
 #[derive(Debug)]
 pub struct Stream {
-    driver: ThreadId,
+    connection: Connection,
     output: Writer<'static, RING>,
     input: Reader<'static, RING>,
     area: &'static Area,
@@ -30,17 +29,23 @@ pub struct Stream {
 /// `InUse`: another server has the port. `InvalidArgument`, `QuotaExceeded`, `NoMemory`: root's
 /// status for the shared memory.
 pub fn open(name: &str, port: u32, address: u64, thread: ThreadId, bits: u64) -> Result<Stream, Status> {
-    let driver = names::lookup_wait(name)?;
-    let share = share::create(address, SIZE, driver)?;
-    let mut streams = Client { transport: &mut Direct::default(), to: driver };
-    streams.streams_attach(port.into(), share.word(), thread.raw(), bits).map_err(|error| match error {
-        Error::Status(refused) => refused.into(),
-        Error::Ipc(_) | Error::Malformed => Status::NotFound,
-    })?;
+    let (connection, ()) = Connection::open(name, address, SIZE, attach(port, thread, bits))?;
     #[allow(unsafe_code, reason = "the shared memory is root's, not a Rust object")]
     // SAFETY: root has mapped the memory there for these two servers, as long as this one lives.
     let area = unsafe { at(address) };
-    Ok(Stream { driver, output: Writer::new(&area.output), input: Reader::new(&area.input), area })
+    Ok(Stream { connection, output: Writer::new(&area.output), input: Reader::new(&area.input), area })
+}
+
+/// The request to attach a client to a port.
+fn attach(port: u32, thread: ThreadId, bits: u64) -> impl FnOnce(ThreadId, u64) -> Result<(), Error> {
+    move |to, share| {
+        Client { transport: &mut Direct::default(), to }.streams_attach(
+            port.into(),
+            share,
+            thread.raw(),
+            bits,
+        )
+    }
 }
 
 impl Stream {
@@ -52,7 +57,7 @@ impl Stream {
         }
         let count = self.output.write(bytes);
         if count > 0 {
-            self.notify();
+            self.connection.notify();
         }
         Some(count)
     }
@@ -70,7 +75,7 @@ impl Stream {
         let is_closed = self.area.host() == Host::Closed;
         let count = self.input.read(buffer);
         if count > 0 && self.input.take_waiting() {
-            self.notify();
+            self.connection.notify();
         }
         if count > 0 || is_closed { Some(count) } else { None }
     }
@@ -80,14 +85,18 @@ impl Stream {
         self.output.is_drained() && self.area.unsent() == 0 || self.area.host() == Host::Closed
     }
 
-    /// Whether the driver has ended: then nothing is passed on any more.
+    /// Whether the driver has ended: then nothing is passed on until the next one is there.
     pub fn has_ended(&self) -> bool {
-        extension::notify(self.driver, 0).is_err()
+        self.connection.has_ended()
     }
 
-    /// Notifies the driver. This fails only if the driver has ended, which
-    /// [`has_ended`](Stream::has_ended) tells.
-    fn notify(&self) {
-        let _ = extension::notify(self.driver, WORK);
+    /// Connects the stream with the driver that was started in place of one that has ended. Bytes
+    /// in the rings are there still. The arguments are those of [`open`]. Blocks until the driver
+    /// has answered; overwrites the message registers.
+    ///
+    /// # Errors
+    /// Those of [`Connection::open_again`].
+    pub fn open_again(&self, name: &str, port: u32, thread: ThreadId, bits: u64) -> Result<(), Status> {
+        self.connection.open_again(name, attach(port, thread, bits))
     }
 }

@@ -94,6 +94,11 @@ impl Ports {
         [None; 2]
     }
 
+    /// Whether the device has a port, a number below [`PORTS`].
+    pub fn exists(&self, port: usize) -> bool {
+        self.ports[port].exists
+    }
+
     /// The state of the host's end of a port, a number below [`PORTS`].
     pub fn host(&self, port: usize) -> Host {
         self.ports[port].host

@@ -8,6 +8,7 @@
 //! | [`area`] | the memory that driver and client share |
 //! | [`client`] | the client's side |
 //! | [`control`] | messages between device and driver about ports |
+//! | [`notes`] | what a driver notes for the one that is started in its place |
 //! | [`pieces`] | which pieces of memory the device has |
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
@@ -15,4 +16,5 @@
 pub mod area;
 pub mod client;
 pub mod control;
+pub mod notes;
 pub mod pieces;

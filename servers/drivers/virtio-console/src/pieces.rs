@@ -19,6 +19,11 @@ impl Pieces {
         self.free[piece] = true;
     }
 
+    /// The piece is not free any more, although the device does not have it.
+    pub fn keep(&mut self, piece: usize) {
+        self.free[piece] = false;
+    }
+
     /// The number of a piece that the device does not have.
     pub fn free(&self) -> Option<usize> {
         self.free.iter().position(|&is_free| is_free)

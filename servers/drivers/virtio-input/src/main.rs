@@ -10,13 +10,13 @@ use alloc::vec::Vec;
 use core::fmt::{Display, Formatter};
 use direct::Reply;
 use driver::client::Attachment;
+use driver::{Interrupts, end};
 use input::event::{self, Event};
 use input::keyboard::Keyboard;
 use interfaces::input::{Server, serve};
 use l4::direct::Direct;
-use l4::utcb;
 use l4::x2::{MessageTag, ThreadId};
-use rt::root::{self, Status, memory, pci};
+use rt::root::{Status, memory, pci};
 use virtio::mapped::Mapped;
 use virtio::memory::{Buffer, Layout, QueueMemory};
 use virtio::queue::Queue;
@@ -69,6 +69,7 @@ struct Driver {
     /// The queue of lights, if the device has lights.
     lights: Option<Lights>,
     keyboard: Keyboard,
+    interrupt: ThreadId,
 }
 
 struct Lights {
@@ -108,11 +109,7 @@ impl Display for Missing {
 }
 
 fn run() -> ! {
-    root::report_panics();
-    // A driver that has no device does not register, so that no client finds it.
-    let started = start(utcb::my_global_id());
-    let (mut driver, interrupt) = started.unwrap_or_else(|missing| panic!("no virtio keyboard: {missing}"));
-    driver::run(&mut driver, interrupt)
+    driver::start("virtio keyboard", start)
 }
 
 /// Finds the first keyboard among the functions. The devices before it are left without queues.
@@ -134,9 +131,8 @@ fn find() -> Result<(pci::Function, Setup<Mapped>), Missing> {
     Err(Missing::Others(others))
 }
 
-/// Starts the keyboard. Returns its driver and the thread id from which its interrupts come to
-/// `thread`.
-fn start(thread: ThreadId) -> Result<(Driver, ThreadId), Missing> {
+/// Starts the keyboard, whose interrupts are to come to `thread`.
+fn start(thread: ThreadId) -> Result<Driver, Missing> {
     let (function, mut setup) = find()?;
     let physical = memory::allocate_dma(DMA, DMA_SIZE, 64)?;
     // SAFETY: root has mapped this zeroed memory for this program, which never frees it; the values
@@ -177,7 +173,7 @@ fn start(thread: ThreadId) -> Result<(Driver, ThreadId), Missing> {
     let buffers = given.into_iter().map(|(_, buffer)| buffer).collect();
     // SAFETY: this is the only keyboard of the program, and nothing else is at its address.
     let keyboard = unsafe { Keyboard::new() };
-    Ok((Driver { device, events, notify_events, buffers, lights, keyboard }, interrupt))
+    Ok(Driver { device, events, notify_events, buffers, lights, keyboard, interrupt })
 }
 
 impl Driver {
@@ -186,6 +182,7 @@ impl Driver {
         loop {
             while let Some(completed) = self.events.take()? {
                 let index = completed.token.index();
+                end::step();
                 self.deliver(index, completed.written as usize)?;
                 let piece = self.buffers[index].piece(event::SIZE);
                 // The request gets the number that has become free last, so its buffer stays at its
@@ -257,6 +254,10 @@ impl Lights {
 }
 
 impl driver::Driver for Driver {
+    fn interrupts(&self) -> Interrupts<'_> {
+        Interrupts::Messages(core::slice::from_ref(&self.interrupt))
+    }
+
     /// A device that breaks the rules ends the driver, so that root starts it again.
     fn serve(&mut self) {
         if let Err(error) = self.pass() {

@@ -2,18 +2,17 @@
 
 use crate::area::{RING, SIZE, at};
 use direct::Error;
-use driver::WORK;
+use driver::connection::Connection;
 use interfaces::entropy::Client;
 use l4::direct::Direct;
-use l4::extension;
 use l4::x2::ThreadId;
 use ring::Reader;
-use rt::root::{Status, names, share};
+use rt::root::Status;
 
 /// The client's end of the ring of random bytes.
 #[derive(Debug)]
 pub struct Entropy {
-    driver: ThreadId,
+    connection: Connection,
     ring: Reader<'static, RING>,
 }
 
@@ -27,17 +26,18 @@ pub struct Entropy {
 /// `InUse`: another server has it. `InvalidArgument`, `QuotaExceeded`, `NoMemory`: root's status
 /// for the shared memory.
 pub fn open(name: &str, address: u64, thread: ThreadId, bits: u64) -> Result<Entropy, Status> {
-    let driver = names::lookup_wait(name)?;
-    let share = share::create(address, SIZE, driver)?;
-    let mut source = Client { transport: &mut Direct::default(), to: driver };
-    source.entropy_attach(share.word(), thread.raw(), bits).map_err(|error| match error {
-        Error::Status(refused) => refused.into(),
-        Error::Ipc(_) | Error::Malformed => Status::NotFound,
-    })?;
+    let (connection, ()) = Connection::open(name, address, SIZE, attach(thread, bits))?;
     #[allow(unsafe_code, reason = "the shared memory is root's, not a Rust object")]
     // SAFETY: root has mapped the memory there for these two servers, as long as this one lives.
     let area = unsafe { at(address) };
-    Ok(Entropy { driver, ring: Reader::new(area) })
+    Ok(Entropy { connection, ring: Reader::new(area) })
+}
+
+/// The request to attach a client.
+fn attach(thread: ThreadId, bits: u64) -> impl FnOnce(ThreadId, u64) -> Result<(), Error> {
+    move |to, share| {
+        Client { transport: &mut Direct::default(), to }.entropy_attach(share, thread.raw(), bits)
+    }
 }
 
 impl Entropy {
@@ -48,14 +48,24 @@ impl Entropy {
         if is_there {
             self.ring.read(buffer);
             if self.ring.take_waiting() {
-                let _ = extension::notify(self.driver, WORK);
+                self.connection.notify();
             }
         }
         is_there
     }
 
-    /// Whether the driver has ended: then no more bytes come.
+    /// Whether the driver has ended: then no more bytes come until the next one is there.
     pub fn has_ended(&self) -> bool {
-        extension::notify(self.driver, 0).is_err()
+        self.connection.has_ended()
+    }
+
+    /// Connects the client with the driver that was started in place of one that has ended. The
+    /// arguments are those of [`open`]. Blocks until the driver has answered; overwrites the
+    /// message registers.
+    ///
+    /// # Errors
+    /// Those of [`Connection::open_again`].
+    pub fn open_again(&self, name: &str, thread: ThreadId, bits: u64) -> Result<(), Status> {
+        self.connection.open_again(name, attach(thread, bits))
     }
 }

@@ -6,12 +6,12 @@ extern crate alloc;
 
 use direct::Reply;
 use driver::client::{Attachment, Client};
+use driver::{Interrupts, end};
 use interfaces::entropy::{Server, serve};
 use l4::direct::Direct;
-use l4::utcb;
 use l4::x2::{MessageTag, ThreadId};
 use ring::Writer;
-use rt::root::{self, memory, pci};
+use rt::root::{memory, pci};
 use virtio::Error;
 use virtio::mapped::Mapped;
 use virtio::memory::{Buffer, Layout, QueueMemory};
@@ -50,19 +50,15 @@ struct Driver {
     buffer: Buffer<'static>,
     /// The server that uses the random bytes, and the driver's end of its ring.
     client: Option<Client<Writer<'static, RING>>>,
+    interrupt: ThreadId,
 }
 
 fn run() -> ! {
-    root::report_panics();
-    // A driver that has no device does not register, so that no client finds it.
-    let started = start(utcb::my_global_id());
-    let (mut driver, interrupt) = started.unwrap_or_else(|error| panic!("no entropy device: {error:?}"));
-    driver::run(&mut driver, interrupt)
+    driver::start("entropy device", start)
 }
 
-/// Starts the device. Returns its driver and the thread id from which its interrupts come to
-/// `thread`.
-fn start(thread: ThreadId) -> Result<(Driver, ThreadId), Error> {
+/// Starts the device, whose interrupts are to come to `thread`.
+fn start(thread: ThreadId) -> Result<Driver, Error> {
     let function = pci::function(0)?;
     let registers = virtio::function::open(function, REGISTERS)?;
     let physical = memory::allocate_dma(DMA, DMA_SIZE, 64)?;
@@ -78,10 +74,14 @@ fn start(thread: ThreadId) -> Result<(Driver, ThreadId), Error> {
     let interrupt = function.attach(MESSAGE.into(), thread)?;
     let notify = setup.set_queue(REQUESTS, &queue, Some(MESSAGE))?;
     let queue = Queue::new(queue, setup.features());
-    Ok((Driver { device: setup.start(), queue, notify, buffer, client: None }, interrupt))
+    Ok(Driver { device: setup.start(), queue, notify, buffer, client: None, interrupt })
 }
 
 impl driver::Driver for Driver {
+    fn interrupts(&self) -> Interrupts<'_> {
+        Interrupts::Messages(core::slice::from_ref(&self.interrupt))
+    }
+
     /// A device that breaks the rules ends the driver, so that root starts it again.
     fn serve(&mut self) {
         if let Err(error) = self.pass_bytes() {
@@ -99,6 +99,7 @@ impl Driver {
     fn pass_bytes(&mut self) -> Result<(), Error> {
         loop {
             while let Some(completed) = self.queue.take()? {
+                end::step();
                 self.deliver(completed)?;
             }
             let wants = self.client.as_ref().is_some_and(|client| has_room(&client.shared));

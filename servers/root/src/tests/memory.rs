@@ -124,7 +124,10 @@ fn a_server_shares_sixteen_areas_at_most() {
 #[test]
 fn what_devices_may_write_is_kept_for_the_server_that_had_it() {
     let mut root = Root::start(&two(0, "dma 12K\nrestart yes\n"));
-    let dma = |root: &mut Root, words: [u64; 3]| root.request(0, request::ROOT_MEMORY_DMA, &words);
+    let with = |root: &mut Root, [address, size, bits]: [u64; 3], kept| {
+        root.request(0, request::ROOT_MEMORY_DMA, &[address, size, bits, kept])
+    };
+    let dma = |root: &mut Root, words| with(root, words, 0);
     for words in
         [[ROOM, 0, 32], [ROOM, 3 * PAGE, 32], [ROOM, PAGE, 11], [ROOM, PAGE, 65], [ROOM + 1, PAGE, 32]]
     {
@@ -134,12 +137,45 @@ fn what_devices_may_write_is_kept_for_the_server_that_had_it() {
     let first = word(dma(&mut root, [ROOM, 2 * PAGE, 64]));
     assert_eq!(dma(&mut root, [room(4), 2 * PAGE, 32]), refused(Status::QuotaExceeded));
     let second = word(dma(&mut root, [room(4), PAGE, 32]));
-    assert_eq!(root.request(1, request::ROOT_MEMORY_DMA, &[ROOM, PAGE, 32]), refused(Status::NotFound));
+    assert_eq!(root.request(1, request::ROOT_MEMORY_DMA, &[ROOM, PAGE, 32, 0]), refused(Status::NotFound));
     let free = root.system.resources.frames.free();
     root.request(0, request::ROOT_EXIT, &[0]);
     assert_eq!(root.system.resources.frames.free(), free);
     assert_eq!(word(dma(&mut root, [ROOM, 2 * PAGE, 32])), first);
     assert_eq!(word(dma(&mut root, [room(4), PAGE, 32])), second);
+    // What was in it is cleared, unless it is to be kept.
+    for (kept, address) in [(1, room(4)), (0, room(4))] {
+        let before = root.system.resources.machine.writer(second);
+        root.request(0, request::ROOT_EXIT, &[0]);
+        assert_eq!(word(with(&mut root, [address, PAGE, 32], kept)), second);
+        let writer = root.system.resources.machine.writer(second);
+        assert_eq!(writer == before, kept == 1, "what the server wrote before is there");
+    }
+}
+
+#[test]
+fn a_share_is_renewed_for_the_server_that_is_started_in_place_of_its_partner() {
+    let mut root = Root::start(&two(8, "restart yes\n"));
+    let (a, b) = (root.first(1).raw(), root.first(0).raw());
+    let renew = |root: &mut Root, by, share, to| root.request(by, request::ROOT_SHARE_RENEW, &[share, to]);
+    assert_eq!(root.request(1, request::ROOT_SHARE_CREATE, &[ROOM, PAGE, b]), Some(Answer::One(1)));
+    assert_eq!(renew(&mut root, 1, 1, b), refused(Status::InUse));
+    assert_eq!(root.request(0, request::ROOT_SHARE_MAP, &[1, ROOM]), Some(Answer::One(PAGE)));
+    root.request(0, request::ROOT_EXIT, &[0]);
+    let again = root.first(0).raw();
+    assert_eq!(root.request(0, request::ROOT_SHARE_MAP, &[1, ROOM]), refused(Status::NotFound));
+    for (by, share, to, status) in [
+        (1, 2, again, Status::NotFound),
+        (0, 1, a, Status::NotFound),
+        (1, 1, a, Status::InvalidArgument),
+        (1, 1, root_thread(0).raw(), Status::InvalidArgument),
+    ] {
+        assert_eq!(renew(&mut root, by, share, to), refused(status));
+    }
+    assert_eq!(renew(&mut root, 1, 1, again), Some(Answer::Done));
+    assert_eq!(root.request(0, request::ROOT_SHARE_MAP, &[1, ROOM]), Some(Answer::One(PAGE)));
+    let block = root.system.resources.shares.blocks()[0].start;
+    assert!(root.system.resources.machine.writer(block).is_some(), "the memory is as it was");
 }
 
 #[test]

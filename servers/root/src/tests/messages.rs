@@ -68,7 +68,8 @@ pub(super) fn handle(
 ) -> (Outcome, Memory) {
     let mut memory = Memory([0xdead; 64]);
     memory.0[1..=words.len()].copy_from_slice(words);
-    system.resources.machine.shares = system.resources.shares.blocks();
+    let devices = system.servers.iter().flat_map(|server| server.dma.blocks());
+    system.resources.machine.shares = devices.chain(system.resources.shares.blocks()).collect();
     let outcome = system.handle(from, tag, &mut memory);
     (outcome, memory)
 }

@@ -71,13 +71,17 @@ fn likely_words(label: u64) -> BoxedStrategy<Vec<Word>> {
             (address, pages).prop_map(|(address, size)| vec![address, size]).boxed()
         }
         request::ROOT_MEMORY_DMA => {
-            (address, pages, number(&[24, 32, 64])).prop_map(|(at, size, bits)| vec![at, size, bits]).boxed()
+            let words = (address, pages, number(&[24, 32, 64]), number(&[0, 1]));
+            words.prop_map(|(at, size, bits, kept)| vec![at, size, bits, kept]).boxed()
         }
         request::ROOT_SHARE_CREATE | request::ROOT_POOL_CREATE => {
             (address, pages, thread).prop_map(|(at, size, partner)| vec![at, size, partner]).boxed()
         }
         request::ROOT_POOL_FIND => {
             (number(&[1, 2, 3, 4]), pages).prop_map(|(pool, offset)| vec![pool, offset]).boxed()
+        }
+        request::ROOT_SHARE_RENEW => {
+            (number(&[1, 2, 3, 4]), thread).prop_map(|(share, partner)| vec![share, partner]).boxed()
         }
         request::ROOT_SHARE_MAP => {
             (number(&[1, 2, 3, 4]), address).prop_map(|(share, at)| vec![share, at]).boxed()

@@ -67,7 +67,8 @@ pub(super) struct Simulation {
     pub(super) interrupts: BTreeMap<u32, ThreadId>,
     /// Pages that a space could write and that have not been cleared since, with the space.
     dirty: BTreeMap<u64, u32>,
-    /// The memory of root's cleared shares, as it was before the present request.
+    /// The memory of root's cleared shares, and that of devices, which servers get as it is, as
+    /// they were before the present request.
     pub(super) shares: Vec<Range<u64>>,
     pub(super) replies: Vec<(ThreadId, ThreadId, Answer)>,
     pub(super) reports: Vec<String>,
@@ -105,6 +106,12 @@ impl Default for Simulation {
 }
 
 impl Simulation {
+    /// The number of the space that was the first to be able to write a page since the page was
+    /// cleared.
+    pub(super) fn writer(&self, page: u64) -> Option<u32> {
+        self.dirty.get(&page).copied()
+    }
+
     /// Fails if the test has said that this call is to fail.
     fn call(&self) -> Result<()> {
         match self.calls_left.get() {

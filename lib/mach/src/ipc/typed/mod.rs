@@ -6,9 +6,10 @@
 mod descriptor;
 mod header;
 mod incoming;
+mod kernel_call;
 mod outgoing;
 mod rendezvous;
 mod trap;
 
-pub use rendezvous::{park, try_mach_msg};
+pub use rendezvous::{hold, try_mach_msg};
 pub use trap::{MsgArguments, MsgOptions, MsgResult, mach_msg, restart};

@@ -41,6 +41,8 @@ pub(super) struct ThreadRecord {
     extended: Vec<u8>,
     stopped: bool,
     computes: bool,
+    /// Whether the thread's handler is serving a call.
+    tried: bool,
     recalled: bool,
     event: Option<Event>,
     /// The system call with which the thread was held.
@@ -96,6 +98,7 @@ impl Simulated {
             extended: alloc::vec![0; EXTENDED_SIZE],
             stopped: false,
             computes: false,
+            tried: false,
             recalled: false,
             event: None,
             held: None,
@@ -146,10 +149,13 @@ impl SimulatedThread {
     fn comes(&self, event: Event) {
         if let Event::SystemCall(call) = event {
             let handler = self.record(|record| {
-                record.computes = true;
+                (record.computes, record.tried) = (true, true);
                 record.handler.clone()
             });
-            match handler.ok().flatten().map_or(Attempt::Event, |handler| handler.call(&call)) {
+            let attempt = handler.ok().flatten().map_or(Attempt::Event, |handler| handler.call(&call));
+            // The thread may have ended.
+            let _ = self.record(|record| record.tried = false);
+            match attempt {
                 Attempt::Event => {}
                 Attempt::Return(value) => {
                     // The thread may have ended.
@@ -244,8 +250,9 @@ impl ExecutionContext for SimulatedThread {
 
     fn recall(&self) -> KernResult {
         let comes = self.record(|record| {
-            record.recalled |= !record.computes;
-            record.computes
+            let comes = record.computes && !record.tried;
+            record.recalled |= !comes;
+            comes
         })?;
         if comes {
             self.comes(Event::Recalled);

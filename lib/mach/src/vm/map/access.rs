@@ -22,9 +22,9 @@ pub(super) struct Hint<M: Machine> {
     start: u64,
     end: u64,
     /// A weak reference: a hint neither keeps the object alive nor counts as a user of it.
-    object: Weak<VmObject<M>>,
+    pub(super) object: Weak<VmObject<M>>,
     offset: u64,
-    protection: Protection,
+    pub(super) protection: Protection,
     needs_copy: bool,
     wired: bool,
     cluster: u64,
@@ -36,6 +36,16 @@ impl<M: Machine> Hint<M> {
     /// Whether the hint describes the entry with this range.
     pub(super) fn is_of(&self, start: u64, end: u64) -> bool {
         (self.start, self.end) == (start, end)
+    }
+
+    /// Whether an address lies in the entry.
+    pub(super) fn contains(&self, address: u64) -> bool {
+        self.start <= address && address < self.end
+    }
+
+    /// The number of the page at `address`, which lies in the entry, in the object.
+    pub(super) fn index(&self, address: u64) -> u64 {
+        (self.offset + (address - self.start)) >> PAGE_SHIFT
     }
 
     /// Whether the large page of `size` bytes around `address` lies in the entry, at the same
@@ -52,11 +62,10 @@ impl<M: Machine> Translation<M> {
     /// The hint, if it describes the entry at `address`, and the entry allows the access without a
     /// change.
     #[inline(always)]
-    fn hint_for(&self, address: u64, access: Protection) -> Option<&Hint<M>> {
+    pub(super) fn hint_for(&self, address: u64, access: Protection) -> Option<&Hint<M>> {
         let hint = self.hint.as_ref()?;
         let fits = !self.hint_cached
-            && hint.start <= address
-            && address < hint.end
+            && hint.contains(address)
             && hint.protection.contains(access)
             && !(hint.needs_copy && access.contains(Protection::WRITE));
         fits.then_some(hint)
@@ -253,7 +262,7 @@ impl<M: Machine> VmMap<M> {
         let translation = self.translation.lock();
         let hint = translation.hint_for(address, access)?;
         let object = hint.object.upgrade()?;
-        let index = (hint.offset + (address - hint.start)) >> PAGE_SHIFT;
+        let index = hint.index(address);
         let mut state = object.state.lock();
         let frame = state.ready_frame(index, access)?;
         Some(with(frame))
@@ -433,7 +442,7 @@ impl<M: Machine> VmMap<M> {
     ) -> Step<M, U::Output> {
         let target = Target {
             object,
-            index: (hint.offset + (address - hint.start)) >> PAGE_SHIFT,
+            index: hint.index(address),
             protection: hint.protection,
             needs_copy: hint.needs_copy,
             wired: hint.wired,

@@ -5,6 +5,7 @@ mod attribute;
 mod cached;
 mod change;
 mod entry;
+mod immediate;
 mod inherit;
 mod wire;
 

@@ -1,7 +1,7 @@
 //! Threads that wait for a message without a task of the server, so that a sender can hand them its
 //! message directly (docs/src/architecture.md, M2).
 //!
-//! A thread parks at the port or the port set from which it receives, if that has no message. The
+//! A thread is held at the port or the port set from which it receives, if that has no message. The
 //! first that takes it from there decides how its wait ends:
 //!
 //! - a sender that copies its message straight into the thread's buffer;
@@ -41,8 +41,17 @@ pub enum Rest {
     All,
     /// Receive; what was to be sent is sent.
     Receive,
-    /// Write these bytes to this address, which ends the call with this result.
-    Write(Box<[u8]>, u64, u32),
+    /// Write bytes, which ends the call.
+    Write {
+        /// What is to be written.
+        bytes: Box<[u8]>,
+        /// Where it is to be written.
+        address: u64,
+        /// The result of the call.
+        result: u32,
+        /// The result of the call if the bytes cannot be written.
+        failure: u32,
+    },
 }
 
 struct State<M: Machine> {
@@ -52,7 +61,7 @@ struct State<M: Machine> {
 }
 
 /// A thread's place to wait for messages. Each thread has one.
-pub struct Parking<M: Machine> {
+pub struct HeldReceiver<M: Machine> {
     context: M::Thread,
     space: Arc<Space<M>>,
     map: Arc<VmMap<M>>,
@@ -60,9 +69,9 @@ pub struct Parking<M: Machine> {
 }
 
 /// A thread that waits at a port or a set, and the version of the port.
-pub(super) type Parked<M> = Option<(Arc<Parking<M>>, u32)>;
+pub(super) type Held<M> = Option<(Arc<HeldReceiver<M>>, u32)>;
 
-impl<M: Machine> Parking<M> {
+impl<M: Machine> HeldReceiver<M> {
     /// The place of a thread, whose task has these names and this memory.
     pub fn new(context: &M::Thread, space: &Arc<Space<M>>, map: &Arc<VmMap<M>>) -> Arc<Self> {
         let state = State { place: None, buffer: Buffer::default(), rest: Rest::All };
@@ -89,29 +98,29 @@ impl<M: Machine> Parking<M> {
         self.state.lock().buffer
     }
 
-    /// Parks the thread, which waits in `call` for a message from `name`. Never blocks. Returns
+    /// Holds the thread, which waits in `call` for a message from `name`. Never blocks. Returns
     /// false, and does nothing, if there is a message already, if another thread waits there,
     /// or if the name denotes nothing to receive from.
-    pub(super) fn park(self: &Arc<Self>, name: Name, buffer: Buffer, call: &SystemCall) -> bool {
+    pub(super) fn hold(self: &Arc<Self>, name: Name, buffer: Buffer, call: &SystemCall) -> bool {
         let mut table = self.space.table.lock();
         let Some(entry) = table.get(name) else { return false };
         match &entry.object {
             Object::Receive(right) | Object::SendReceive(_, right) => {
                 let port = right.port();
                 let mut state = port.state.lock();
-                let is_free = state.membership.is_none() && state.queue.is_empty() && state.parked.is_none();
+                let is_free = state.membership.is_none() && state.queue.is_empty() && state.held.is_none();
                 if !is_free || !self.wait(Place::Port(port.clone()), buffer, call) {
                     return false;
                 }
-                state.parked = Some((self.clone(), state.version));
+                state.held = Some((self.clone(), state.version));
             }
             Object::Set(set) => {
                 let mut state = set.state.lock();
-                let is_free = state.alive && state.members.first().is_none() && state.parked.is_none();
+                let is_free = state.alive && state.members.first().is_none() && state.held.is_none();
                 if !is_free || !self.wait(Place::Set(set.clone()), buffer, call) {
                     return false;
                 }
-                state.parked = Some((self.clone(), 0));
+                state.held = Some((self.clone(), 0));
             }
             _ => return false,
         }
@@ -130,15 +139,15 @@ impl<M: Machine> Parking<M> {
     /// or if it does not wait.
     fn leave_place(self: &Arc<Self>) -> bool {
         let place = self.state.lock().place.take();
-        let take = |parked: &mut Parked<M>| {
-            let is_here = parked.as_ref().is_some_and(|(parked, _)| Arc::ptr_eq(parked, self));
-            if is_here { parked.take() } else { None }
+        let take = |held: &mut Held<M>| {
+            let is_here = held.as_ref().is_some_and(|(held, _)| Arc::ptr_eq(held, self));
+            if is_here { held.take() } else { None }
         };
         // What is taken is dropped without the lock.
         let taken = match place {
             None => None,
-            Some(Place::Port(port)) => take(&mut port.state.lock().parked),
-            Some(Place::Set(set)) => take(&mut set.state.lock().parked),
+            Some(Place::Port(port)) => take(&mut port.state.lock().held),
+            Some(Place::Set(set)) => take(&mut set.state.lock().held),
         };
         taken.is_some()
     }
@@ -146,11 +155,11 @@ impl<M: Machine> Parking<M> {
     /// Ends the thread's wait with the error of an interruption, as Mach's `thread_abort` does.
     /// Returns false if the thread does not wait.
     pub fn interrupt(self: &Arc<Self>) -> bool {
-        let was_parked = self.leave_place();
-        if was_parked {
+        let was_held = self.leave_place();
+        if was_held {
             self.end(MsgErrorKind::ReceiveInterrupted as u32);
         }
-        was_parked
+        was_held
     }
 
     /// Forgets a thread that has ended.
@@ -176,8 +185,13 @@ impl<M: Machine> Parking<M> {
 
     /// Lets the task of a thread that was taken from its place write the end of a message.
     pub(super) fn surrender_write(&self, bytes: &[u8], address: u64, result: u32) {
-        self.state.lock().rest = Rest::Write(bytes.into(), address, result);
+        self.leave_write(bytes, address, result, MsgErrorKind::ReceiveInvalidData as u32);
         self.surrender();
+    }
+
+    /// Leaves the end of the thread's call to its task: [`Rest::Write`].
+    pub fn leave_write(&self, bytes: &[u8], address: u64, result: u32, failure: u32) {
+        self.state.lock().rest = Rest::Write { bytes: bytes.into(), address, result, failure };
     }
 
     /// Records that the thread's task has only to receive, although the call also sends.
@@ -194,10 +208,10 @@ impl<M: Machine> Parking<M> {
 impl<M: Machine> Port<M> {
     /// Takes the thread that waits here and ends its wait with an error: the port has left the
     /// thread's task, or has joined a set. No lock may be held.
-    pub(super) fn end_parked(&self, error: MsgErrorKind) {
-        let parked = self.state.lock().parked.take();
-        if let Some((parked, _)) = parked {
-            parked.end(error as u32);
+    pub(super) fn end_held(&self, error: MsgErrorKind) {
+        let held = self.state.lock().held.take();
+        if let Some((held, _)) = held {
+            held.end(error as u32);
         }
     }
 }
