@@ -24,7 +24,7 @@
 //! | `kdb` | programs that may use the kernel debugger enter it by INT3 (otherwise their message is printed) |
 //! | `trace=EVENTS` | record these events from the start: names separated by commas, `ipc-*`, `all` |
 //! | `fastpath=off` | every IPC takes the general path; `fastpath=portable`: only the one in assembly is off |
-//! | `tsc=reliable` | programs may calculate the clock from the time-stamp counter, although the processor does not say that its rate is constant |
+//! | `tsc=reliable` | the rate of the time-stamp counter is constant, whatever the processor says |
 //! | `exit` | on a panic, end the emulator through its debug-exit port |
 use core::fmt;
 

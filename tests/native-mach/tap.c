@@ -47,18 +47,3 @@ void run_tests(const struct test *tests, int count)
               (char *)0);
     }
 }
-
-/* What the compiler calls by itself. */
-void *memcpy(void *to, const void *from, unsigned long size)
-{
-    void *start = to;
-    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
-    return start;
-}
-
-void *memset(void *to, int byte, unsigned long size)
-{
-    void *start = to;
-    __asm__ volatile("rep stosb" : "+D"(to), "+c"(size) : "a"(byte) : "memory");
-    return start;
-}

@@ -36,9 +36,6 @@ void print(const char *first, ...);
 /* The number in decimal, in a buffer that a later call uses again. */
 const char *decimal(long number);
 
-void *memcpy(void *to, const void *from, unsigned long size);
-void *memset(void *to, int byte, unsigned long size);
-
 /* Runs all tests, and prints the plan and the results. */
 void run_tests(const struct test *tests, int count);
 

@@ -14,6 +14,14 @@
 /// slot with its length, makes the state 2 (reply), or 3 if the request's length cannot be, and
 /// notifies the client. The client makes the state 0 again. A slot in state 1 is the driver's,
 /// in other states it is the client's.
+///
+/// A file server of a disk, whose tag is the name of its kind of file systems, has this
+/// interface, too. Only the first six slots are for messages to it. In the last slot the file
+/// server puts what it asks the client about the disk, makes the state 1 and notifies the
+/// client; the client answers, makes it 2 and notifies the file server. The slot begins with
+/// six words of 64 bits: what is asked (1: read, 2: write, 3: flush, 4: describe), offset and
+/// length in bytes, the answer's status (0, or 1 if it could not be done), the size of the disk
+/// in bytes, and whether it is read-only. Data come after the eighth word, at most 64 KiB.
 #[allow(unused_imports, reason = "not every interface needs everything")]
 use direct::{
     Array, AsyncTransport, Decoder, Encoder, Error, REPLY, Registers, Reply, Status,

@@ -46,3 +46,13 @@ void mig_dealloc_reply_port(mach_port_t port)
 {
     (void)port;
 }
+
+vm_size_t mig_strncpy(char *to, const char *from, vm_size_t size)
+{
+    vm_size_t length = 0;
+    for (; length + 1 < size && from[length]; length++)
+        to[length] = from[length];
+    if (size)
+        to[length] = 0;
+    return length;
+}

@@ -30,9 +30,9 @@ pub(crate) enum Left<M: Machine> {
     Answer(Answer),
 }
 
-/// A place for what an attempt to do a thread's call leaves. Each attempt that does not complete its
-/// call replaces it (with nothing, if it has nothing to leave), and any other event of the thread
-/// clears it. So no call ever finds what an earlier one has left.
+/// A place for what an attempt to do a thread's call leaves. Each attempt that does not complete
+/// its call replaces it (with nothing, if it has nothing to leave), and any other event of the
+/// thread clears it. So no call ever finds what an earlier one has left.
 pub(crate) struct Decoded<M: Machine>(SpinLock<Option<Box<Left<M>>>>);
 
 impl<M: Machine> Default for Decoded<M> {

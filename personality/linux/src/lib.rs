@@ -40,6 +40,7 @@ mod describe;
 mod epoll;
 pub mod errno;
 mod eventfd;
+mod file_capabilities;
 mod filter;
 mod futex;
 mod inotify;

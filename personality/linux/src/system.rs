@@ -1,7 +1,7 @@
 //! The file systems, and the devices in /dev, that only Linux has.
 
 use crate::kmsg::LogDriver;
-use crate::{procfs, sysfs};
+use crate::{file_capabilities, procfs, sysfs};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use mach::Machine;
@@ -26,8 +26,10 @@ pub const DEVICES: Additions = Additions {
 };
 
 /// Registers procfs and sysfs, so that programs of this system can mount them (there is one of
-/// each, which is made when it is first mounted), and /dev/kmsg if the system has a log.
+/// each, which is made when it is first mounted), the attribute with capabilities of files, and
+/// /dev/kmsg if the system has a log.
 pub fn register<M: Machine>(system: &Arc<System<M>>) {
+    system.vfs().keep_privileges_in(&file_capabilities::ATTRIBUTE);
     register_file_system(system, "proc", procfs::make);
     register_file_system(system, "sysfs", |system| {
         let vfs = system.vfs().clone();

@@ -19,8 +19,8 @@ use unix::process::{ExitStatus, Pid, Table, TraceEvent, TraceResume, TraceStop};
 use unix::signal::{Cause, Fault, RestartKind, Signal, SignalInformation};
 use unix::thread::Thread;
 
-/// What RAX shows in a stop after a call that a signal interrupted, by which a tracer knows that the
-/// call may be restarted (ERESTARTSYS and others).
+/// What RAX shows in a stop after a call that a signal interrupted, by which a tracer knows that
+/// the call may be restarted (ERESTARTSYS and others).
 fn restart_code(kind: RestartKind) -> u64 {
     let code: i64 = match kind {
         RestartKind::Never => 4,
@@ -134,8 +134,8 @@ impl<M: Machine> Linux<M> {
         }
     }
 
-    /// Serves a call of a thread that is traced or has filters: the filters decide about the call, and
-    /// a tracer sees the beginning and the end.
+    /// Serves a call of a thread that is traced or has filters: the filters decide about the call,
+    /// and a tracer sees the beginning and the end.
     pub(crate) async fn serve_observed(
         &self,
         thread: &Arc<Thread<M>>,
@@ -229,7 +229,8 @@ impl<M: Machine> Linux<M> {
                 let state = thread.registers()?;
                 let Some(number) = call else { return Ok(Some(Outcome::Return(state.rax))) };
                 *request = request_of(&state, number);
-                // The filters look at what the tracer has made of the call, too, but do not ask again.
+                // The filters look at what the tracer has made of the call, too, but do not ask
+                // again.
                 match filters.decide(request, address) {
                     Action::Allow | Action::Trace(_) => Ok(None),
                     Action::Fail(number) => Ok(Some(Outcome::Return((-i64::from(number)) as u64))),

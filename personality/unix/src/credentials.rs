@@ -5,7 +5,7 @@
 //! the effective ones unless setfsuid changed them. Credentials are immutable: a change makes a new
 //! value, so that a check sees one consistent set.
 
-use crate::privilege::{PrivilegeSets, SecureBits};
+use crate::privilege::{FilePrivileges, PrivilegeSets, SecureBits};
 use crate::process::InspectAs;
 use crate::{Error, Identity, Privilege, Privileges, Result};
 use alloc::sync::Arc;
@@ -127,7 +127,7 @@ impl Credentials {
 
     /// The credentials of a program that was executed with these ids.
     pub(crate) fn executed_as(user: Ids, group: Ids) -> Credentials {
-        let privileges = PrivilegeSets::ALL.for_exec(user, false);
+        let (privileges, _) = PrivilegeSets::ALL.for_exec(user, false, None);
         Credentials { user, group, privileges, ..Credentials::superuser() }
     }
 
@@ -236,23 +236,27 @@ impl Credentials {
 
     /// The credentials after exec of a program. `user` and `group` own the file if it has the
     /// set-user-id or set-group-id bit (and its file system honours these), otherwise they are
-    /// `None`. `is_shared` says that another process could change what the program relies on: the
-    /// program then acts with the real ids, and so does one that may not get privileges. The second
-    /// value says whether privileges grew, so that the program must not trust its environment
-    /// (AT_SECURE).
+    /// `None`; `file` is what privileges it gives itself. `is_shared` says that another process
+    /// could change what the program relies on: the program then acts with the real ids, and so
+    /// does one that may not get privileges. The second value says whether privileges grew, so that
+    /// the program must not trust its environment (AT_SECURE). `EPERM` if the program needs
+    /// privileges that it cannot get.
     pub fn for_exec(
         &self,
         user: Option<u32>,
         group: Option<u32>,
+        file: Option<FilePrivileges>,
         is_shared: impl FnOnce() -> bool,
-    ) -> (Credentials, bool) {
+    ) -> Result<(Credentials, bool)> {
         let mut new = self.clone();
         if !self.no_new_privileges {
             new.user.effective = user.unwrap_or(self.user.effective);
             new.group.effective = group.unwrap_or(self.group.effective);
         }
         let gains_ids = !new.acts_for_itself();
-        new.privileges = self.privileges.for_exec(new.user, gains_ids);
+        file.map_or(Ok(()), |file| file.check(&self.privileges))?;
+        let all_effective;
+        (new.privileges, all_effective) = self.privileges.for_exec(new.user, gains_ids, file);
         let grows = gains_ids || !new.privileges.permitted.is_within(self.privileges.permitted);
         if grows && (self.no_new_privileges || is_shared()) {
             if self.no_new_privileges || !self.has(Privilege::SetUser) {
@@ -265,8 +269,11 @@ impl Credentials {
         }
         new.user = Ids { saved: new.user.effective, file: new.user.effective, ..new.user };
         new.group = Ids { saved: new.group.effective, file: new.group.effective, ..new.group };
-        let secure = new.user.real != new.user.effective || new.group.real != new.group.effective;
-        (new, secure)
+        let PrivilegeSets { permitted, ambient, .. } = new.privileges;
+        let given = all_effective || !permitted.is_within(ambient);
+        // A program whose file would have given it something is careful also if it gets nothing.
+        let secure = gains_ids || (new.user.real != 0 && given);
+        Ok((new, secure))
     }
 
     /// Whether the effective ids are the real ones.
@@ -367,22 +374,47 @@ mod tests {
 
     #[test]
     fn exec_of_a_set_user_id_file_changes_the_effective_id() {
-        let (new, secure) = user(1000, 1000, 1000).for_exec(Some(0), None, || false);
+        let (new, secure) = user(1000, 1000, 1000).for_exec(Some(0), None, None, || false).unwrap();
         assert_eq!(new.user, Ids { real: 1000, effective: 0, saved: 0, file: 0 });
         assert!(secure && new.has(Privilege::Kill));
         let bound = Credentials { no_new_privileges: true, ..user(1000, 1000, 1000) };
-        assert!(!bound.for_exec(Some(0), None, || false).0.has(Privilege::Kill));
-        assert!(!user(1, 1, 1).for_exec(None, None, || false).1);
-        let (shared, secure) = user(1000, 1000, 1000).for_exec(Some(0), Some(0), || true);
-        assert_eq!((shared, secure), (user(1000, 1000, 1000), false));
+        assert!(!bound.for_exec(Some(0), None, None, || false).unwrap().0.has(Privilege::Kill));
+        assert!(!user(1, 1, 1).for_exec(None, None, None, || false).unwrap().1);
+        let (shared, secure) = user(1000, 1000, 1000).for_exec(Some(0), Some(0), None, || true).unwrap();
+        assert_eq!((shared, secure), (user(1000, 1000, 1000), true));
         let root = Credentials { user: Ids { real: 1000, ..Ids::all(0) }, ..Credentials::superuser() };
-        assert!(root.for_exec(Some(0), None, || true).0.has(Privilege::Kill), "it could take them anyway");
+        assert!(
+            root.for_exec(Some(0), None, None, || true).unwrap().0.has(Privilege::Kill),
+            "it could take them anyway"
+        );
         let bound = Credentials { no_new_privileges: true, ..root };
         assert_eq!(
-            bound.for_exec(None, None, || false).0.user.effective,
+            bound.for_exec(None, None, None, || false).unwrap().0.user.effective,
             1000,
             "what it had is given up, too"
         );
+    }
+
+    #[test]
+    fn a_file_gives_privileges_and_no_ids() {
+        let permitted = Privileges::NONE.with(Privilege::Kill);
+        let file = FilePrivileges { permitted, inheritable: Privileges::NONE, effective: true };
+        let caller = user(1000, 1000, 1000);
+        let (new, secure) = caller.for_exec(None, None, Some(file), || false).unwrap();
+        assert!(secure && new.user == caller.user && new.privileges.effective == permitted);
+        // What could not be trusted with other ids cannot be trusted with privileges.
+        let (shared, _) = caller.for_exec(None, None, Some(file), || true).unwrap();
+        assert_eq!(shared.privileges.permitted, Privileges::NONE);
+        let bound = Credentials { no_new_privileges: true, ..caller.clone() };
+        let (bound, _) = bound.for_exec(None, None, Some(file), || false).unwrap();
+        assert_eq!(bound.privileges.effective, Privileges::NONE);
+        let root = Credentials::superuser();
+        assert!(!root.for_exec(None, None, Some(file), || false).unwrap().1);
+        // What is to have them from its beginning does not run with less.
+        let less = Credentials { privileges: root.privileges.drop_bounding(permitted).unwrap(), ..caller };
+        assert_eq!(less.for_exec(None, None, Some(file), || false), Err(Error::EPERM));
+        let waiting = FilePrivileges { effective: false, ..file };
+        assert!(less.for_exec(None, None, Some(waiting), || false).is_ok());
     }
 
     #[test]

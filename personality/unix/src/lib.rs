@@ -54,6 +54,7 @@ pub mod disk;
 mod environment;
 mod error;
 pub mod exec;
+pub mod ext4;
 pub mod file;
 pub mod front_end;
 mod identity;

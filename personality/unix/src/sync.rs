@@ -1,6 +1,6 @@
 //! The locks that this library uses: [`SpinLock`] for short sections without await, [`Mutex`]
-//! across awaits; [`give_turn`] for work whose length a program decides; and [`poll_once`] for attempts
-//! to do something without a task.
+//! across awaits; [`give_turn`] for work whose length a program decides; and [`poll_once`] for
+//! attempts to do something without a task.
 
 pub use macadamia_sync::{Mutex, SpinLock, Turns, give_turn, poll_once};
 

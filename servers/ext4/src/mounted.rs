@@ -17,6 +17,10 @@ use rsext4::{
 
 /// How many extents are looked at for one answer.
 const EXTENTS: usize = 1;
+/// After so many changes the journal is emptied, which bounds the memory that it takes; a request
+/// to store everything does that after fewer.
+const MOST_CHANGES: u32 = 200;
+const SOME_CHANGES: u32 = 64;
 /// How many entries of a directory are read at a time.
 const ENTRIES: usize = 64;
 
@@ -43,6 +47,8 @@ pub(crate) struct Mounted<D: BlockIo, C> {
     clock: C,
     files: BTreeMap<Fid, File>,
     held: BTreeMap<u32, Held>,
+    /// How many changes there were since the journal was emptied.
+    changes: u32,
 }
 
 type Done<T> = Result<T, Failure>;
@@ -64,7 +70,7 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
         let replay_journal = !disk.capabilities().read_only;
         let options = MountOptions { readonly: read_only, replay_journal, block_validity: true };
         let ext4 = Ext4::mount(disk, services, options)?;
-        Ok(Mounted { ext4, clock, files: BTreeMap::new(), held: BTreeMap::new() })
+        Ok(Mounted { ext4, clock, files: BTreeMap::new(), held: BTreeMap::new(), changes: 0 })
     }
 
     /// Brings everything to the disk and marks the file system as clean.
@@ -368,7 +374,21 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
 
     /// Brings everything that was answered so far to stable storage.
     pub(crate) fn synchronize(&mut self) -> Done<()> {
-        Ok(self.ext4.sync()?)
+        if self.changes < SOME_CHANGES {
+            return Ok(self.ext4.sync()?);
+        }
+        self.changes = 0;
+        Ok(self.ext4.checkpoint()?)
+    }
+
+    /// Counts a request that may have changed something.
+    pub(crate) fn has_changed(&mut self) {
+        self.changes += 1;
+        if self.changes >= MOST_CHANGES {
+            self.changes = 0;
+            // An error is one of the journal, which all further requests meet.
+            let _ = self.ext4.checkpoint();
+        }
     }
 
     pub(crate) fn status(&self) -> FileSystemStatus {

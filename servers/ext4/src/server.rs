@@ -55,7 +55,13 @@ impl<D: BlockIo + Clone, C: WallClock> FileServer<D, C> {
             call => {
                 let most = self.message.saturating_sub(DATA_OVERHEAD);
                 match self.mounted.as_mut() {
-                    Some(mounted) => carry_out(mounted, &call, most, tag),
+                    Some(mounted) => {
+                        let reply = carry_out(mounted, &call, most, tag);
+                        if changes(&call) {
+                            mounted.has_changed();
+                        }
+                        reply
+                    }
                     None => Answer::Error(number::EBADF).encode(kind, tag),
                 }
             }
@@ -81,6 +87,21 @@ impl<D: BlockIo + Clone, C: WallClock> FileServer<D, C> {
             Err((number, why)) => Answer::NotMounted(number, why.as_bytes()).encode(kind, tag),
         }
     }
+}
+
+/// Whether a request may change something on the disk.
+fn changes(call: &Call<'_>) -> bool {
+    matches!(
+        call,
+        Call::Make { .. }
+            | Call::Link { .. }
+            | Call::RenameAt { .. }
+            | Call::Exchange { .. }
+            | Call::UnlinkAt { .. }
+            | Call::SetAttributes { .. }
+            | Call::Write { .. }
+            | Call::Allocate { .. }
+    )
 }
 
 fn simple(done: Result<(), Failure>, kind: u8, tag: u16) -> Vec<u8> {

@@ -39,11 +39,12 @@ use port::{Port, VirtualPorts};
 use report::{Failure, say};
 use rt::root::{self, End};
 use rt::start_page;
-use shares::Shares;
+use shares::{DiskFileServers, Shares};
 use unix::Environment;
 use unix::account::Capacity;
 use unix::disk::About;
 use unix::exec::Layout;
+use unix::ext4::Ext4Type;
 use unix::memory::ObjectProvider;
 use unix::pipe::pipe;
 use unix::thread::Host;
@@ -163,7 +164,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         shares: shares.clone(),
         disks,
     };
-    let life = live(server, parts, options, devices, moments);
+    let life = live(server, machine.clone(), parts, options, devices, moments);
     let started = machine.spawn(0, async move {
         match life.await {
             Ok(status) => end(status),
@@ -198,6 +199,7 @@ struct Devices {
 /// Runs the command on a new system. Returns its exit status.
 async fn live(
     server: Arc<UnixServer>,
+    machine: L4Machine,
     parts: Parts<L4Machine>,
     options: Options,
     devices: Devices,
@@ -210,6 +212,12 @@ async fn live(
     let memory = Arc::new(ObjectProvider(vm.clone()));
     let kind = V9fsType { servers: shares.clone(), memory, environment: environment.clone() };
     started.system.vfs().register_file_system("9p", Arc::new(kind));
+    let logging = server.clone();
+    let log = move |line: core::fmt::Arguments<'_>| logging.log(line);
+    let servers = Arc::new(DiskFileServers { shares: shares.clone(), machine, log });
+    let memory = Arc::new(ObjectProvider(vm.clone()));
+    let kind = Ext4Type { servers, memory, environment: environment.clone() };
+    started.system.vfs().register_file_system("ext4", Arc::new(kind));
     let watching = environment.clone();
     driver.spawn_system_task(async move { shares.watch(&*watching).await })?;
     for mount in &options.mounts {
@@ -261,7 +269,8 @@ async fn live(
         }
         status
     };
-    if let Err(error) = started.system.vfs().synchronize().await {
+    let synchronized = started.system.vfs().synchronize().await;
+    if let Err(error) = synchronized.and(started.system.vfs().end_file_systems().await) {
         server.log(format_args!("not all files could be written: {error:?}"));
     }
     // The errors of disks have been reported to the programs that have written there.

@@ -164,8 +164,8 @@ fn code() -> ([Function; FUNCTIONS.len()], Vec<u8>) {
 }
 
 /// Code that reads the clock: RAX gets the seconds since the start, RDX the nanoseconds, R8 the
-/// address of the clock's page. It changes RCX, R9 and R10, and goes to the label 90 if only a system
-/// call tells the time.
+/// address of the clock's page. It changes RCX, R9 and R10, and goes to the label 90 if only a
+/// system call tells the time.
 macro_rules! read_clock {
     () => {
         concat!(

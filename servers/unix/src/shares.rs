@@ -1,25 +1,32 @@
-//! The servers of files that devices lead to, for the file system "9p": channels of messages that
-//! drivers pass on.
+//! The servers of files: channels of messages. Those that devices lead to are for the file system
+//! "9p", and drivers pass the messages on; those of disks are for the file systems of disks, and
+//! ask for the disk in return.
 
 use crate::places;
 use crate::report::say;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
+use mach_l4::L4Machine;
 use rt::root::Status;
+use unix::disk::Device;
+use unix::ext4::{DiskService, FileServers, Operation};
 use unix::poll::{PollQueue, Readiness, until_ready};
 use unix::sync::SpinLock;
 use unix::v9fs::{Servers, Transport};
 use unix::{AttemptError, BoxFuture, Environment, Error, Result};
 use virtio_9p::area::{MESSAGE, SLOTS};
 use virtio_9p::client::{self, Answer, Channel};
+use virtio_9p::disk_slot::{self, Ask};
 
 /// The name of the first server that drives a channel; those after it have a number at the end.
 const NAME: &str = "share";
+/// The name of the first file server of disks.
+const DISK_NAME: &str = "ext4";
 /// How often is looked whether a driver has ended.
 const CHECK: Duration = Duration::from_secs(1);
 
@@ -27,11 +34,15 @@ const CHECK: Duration = Duration::from_secs(1);
 pub(crate) struct Shares {
     /// For each driver its name, and the channel to it.
     links: SpinLock<Vec<(String, Arc<Link>)>>,
+    /// The same for the file servers of disks.
+    disk_links: SpinLock<Vec<(String, Arc<Link>)>>,
 }
 
 /// The channel to one server, and the requests that are outstanding.
 struct Link {
     channel: Channel,
+    /// How many slots are for requests.
+    usable: usize,
     slots: SpinLock<[Slot; SLOTS]>,
     /// The tasks that wait for replies or for free slots.
     queue: PollQueue,
@@ -53,23 +64,28 @@ impl Shares {
     /// Opens all channels that the configuration has drivers for. The calling thread must be the
     /// worker that is notified. Blocks until the drivers have started.
     pub(crate) fn open() -> Arc<Shares> {
-        let mut links = Vec::new();
-        for number in 0.. {
-            let name = if number == 0 { String::from(NAME) } else { format!("{NAME}{number}") };
-            match Link::open(&name) {
-                Ok(link) => links.push((name, link)),
-                Err(Status::NotFound) => break,
-                Err(status) => {
-                    say(format_args!("unix: the server {name} cannot be opened: {status:?}"));
-                    break;
+        let all = |name: &str, slots| {
+            let mut links = Vec::new();
+            for number in 0.. {
+                let name = if number == 0 { String::from(name) } else { format!("{name}{number}") };
+                match Link::open(&name, slots) {
+                    Ok(link) => links.push((name, link)),
+                    Err(Status::NotFound) => break,
+                    Err(status) => {
+                        say(format_args!("unix: the server {name} cannot be opened: {status:?}"));
+                        break;
+                    }
                 }
             }
-        }
-        Arc::new(Shares { links: SpinLock::new(links) })
+            SpinLock::new(links)
+        };
+        let (links, disk_links) = (all(NAME, SLOTS), all(DISK_NAME, disk_slot::NUMBER));
+        Arc::new(Shares { links, disk_links })
     }
 
     fn all(&self) -> Vec<Arc<Link>> {
-        self.links.lock().iter().map(|(_, link)| link.clone()).collect()
+        let links = self.links.lock().iter().map(|(_, link)| link.clone()).collect::<Vec<_>>();
+        links.into_iter().chain(self.disk_links.lock().iter().map(|(_, link)| link.clone())).collect()
     }
 
     /// Wakes those that wait for a driver, whose notification bits are `bits`.
@@ -93,17 +109,21 @@ impl Shares {
     }
 }
 
+/// The link, or the one that takes its place because the driver has ended and was started again.
+/// Files of the old channel are not of the new one, whatever uses them.
+fn alive(links: &SpinLock<Vec<(String, Arc<Link>)>>, (name, link): (String, Arc<Link>)) -> Result<Arc<Link>> {
+    if !link.channel.has_ended() {
+        return Ok(link);
+    }
+    let link = Link::open(&name, link.usable).map_err(|_| Error::EIO)?;
+    links.lock().iter_mut().filter(|(other, _)| *other == name).for_each(|other| other.1 = link.clone());
+    Ok(link)
+}
+
 impl Servers for Shares {
     fn connect(&self, tag: &[u8]) -> Result<Arc<dyn Transport>> {
         let found = self.links.lock().iter().find(|(_, link)| link.channel.tag() == tag).cloned();
-        let (name, mut link) = found.ok_or(Error::ENOENT)?;
-        if link.channel.has_ended() {
-            // Its driver may have been started again. Files of the old channel are not of the new
-            // one, whatever uses them.
-            link = Link::open(&name).map_err(|_| Error::EIO)?;
-            let mut links = self.links.lock();
-            links.iter_mut().filter(|(other, _)| *other == name).for_each(|other| other.1 = link.clone());
-        }
+        let link = alive(&self.links, found.ok_or(Error::ENOENT)?)?;
         if link.is_busy.swap(true, Ordering::AcqRel) {
             return Err(Error::EBUSY);
         }
@@ -117,7 +137,87 @@ struct User(Arc<Link>);
 impl Drop for User {
     fn drop(&mut self) {
         self.0.is_busy.store(false, Ordering::Release);
+        // The task that serves the disk of a file system ends.
+        self.0.queue.wake(Readiness::READ);
     }
+}
+
+/// The file servers of disks.
+pub(crate) struct DiskFileServers<L> {
+    /// The channels.
+    pub(crate) shares: Arc<Shares>,
+    /// Runs the tasks that serve the disks.
+    pub(crate) machine: L4Machine,
+    /// Writes to the log.
+    pub(crate) log: L,
+}
+
+impl<L: Fn(core::fmt::Arguments<'_>) + Send + Sync> FileServers for DiskFileServers<L> {
+    fn connect(&self, device: &Device) -> Result<Arc<dyn Transport>> {
+        let all = self.shares.disk_links.lock().clone();
+        if all.is_empty() {
+            return Err(Error::ENODEV);
+        }
+        for found in all {
+            if found.1.is_busy.load(Ordering::Acquire) && !found.1.channel.has_ended() {
+                continue;
+            }
+            let Ok(link) = alive(&self.shares.disk_links, found) else { continue };
+            if link.is_busy.swap(true, Ordering::AcqRel) {
+                continue;
+            }
+            let user = Arc::new(User(link.clone()));
+            let service = DiskService::new(device.clone());
+            let spawned = self
+                .machine
+                .spawn(self.machine.current_worker(), serve_disk(link, service, Arc::downgrade(&user)));
+            return spawned.map(|_| user as Arc<dyn Transport>).map_err(|_| Error::ENOMEM);
+        }
+        Err(Error::EBUSY)
+    }
+
+    fn log(&self, message: core::fmt::Arguments<'_>) {
+        (self.log)(message);
+    }
+}
+
+/// Answers what a file server asks for its disk, until the file system is unmounted or the server
+/// ends.
+async fn serve_disk(link: Arc<Link>, service: DiskService, user: Weak<User>) {
+    loop {
+        let asked = until_ready(&link.queue, Readiness::READ, || match link.channel.asked() {
+            Some(asked) => Ok(Some(asked)),
+            None if link.has_ended.load(Ordering::Acquire) || user.strong_count() == 0 => Ok(None),
+            None => Err(AttemptError::WouldBlock),
+        });
+        let Ok(Some(asked)) = asked.await else { return };
+        let (done, data) = answer(&link, &service, asked).await;
+        link.channel.answer_asked(done, &data);
+    }
+}
+
+/// Carries out what a file server asks. Returns what the answer says, and the data that were read.
+async fn answer(link: &Link, service: &DiskService, asked: Result<Ask, ()>) -> (Option<(u64, u64)>, Vec<u8>) {
+    let mut data = Vec::new();
+    let (operation, offset, length) = match asked {
+        Ok(Ask::Read { offset, length }) => (Operation::Read, offset, length),
+        Ok(Ask::Write { offset, length }) => (Operation::Write, offset, length),
+        Ok(Ask::Flush) => (Operation::Flush, 0, 0),
+        Ok(Ask::Describe) => return (Some((service.size(), service.is_read_only().into())), data),
+        Err(()) => return (None, data),
+    };
+    if data.try_reserve_exact(length).is_err() {
+        return (None, data);
+    }
+    data.resize(length, 0);
+    if operation == Operation::Write {
+        link.channel.asked_data(&mut data);
+    }
+    let done = service.carry_out(operation, offset, &mut data).await;
+    if operation != Operation::Read || done.is_err() {
+        data.clear();
+    }
+    (done.ok().map(|()| (0, 0)), data)
 }
 
 impl Transport for User {
@@ -145,7 +245,8 @@ impl Drop for Taken<'_> {
 }
 
 impl Link {
-    fn open(name: &str) -> Result<Arc<Link>, Status> {
+    /// Opens the channel to a server; the first `usable` slots are for requests.
+    fn open(name: &str, usable: usize) -> Result<Arc<Link>, Status> {
         // Each driver, also one that was started again, shares memory after that of the one before.
         static NEXT: AtomicU64 = AtomicU64::new(places::SHARES);
         // Relaxed ordering: the addresses have to be different, and order nothing else.
@@ -153,6 +254,7 @@ impl Link {
         let channel = client::open(name, area, l4::utcb::my_global_id(), places::SHARE_NEWS)?;
         Ok(Arc::new(Link {
             channel,
+            usable,
             slots: SpinLock::new([Slot::Free; SLOTS]),
             queue: PollQueue::new(),
             has_ended: AtomicBool::new(false),
@@ -214,7 +316,7 @@ impl Link {
                 *slot = Slot::Free;
             }
         }
-        let number = slots.iter().position(|slot| *slot == Slot::Free)?;
+        let number = slots[..self.usable].iter().position(|slot| *slot == Slot::Free)?;
         slots[number] = Slot::Used;
         Some(number)
     }

@@ -19,13 +19,20 @@ pub struct Options {
     /// Only build the programs of this package outside the tree, into target/outside
     #[arg(long, value_name = "DIR")]
     program: Option<PathBuf>,
+    /// Only build the native Mach program of the C sources and interface definitions in this
+    /// directory, into target/outside
+    #[arg(long, value_name = "DIR", conflicts_with = "program")]
+    mach: Option<PathBuf>,
 }
 
 /// Builds and reports where the boot files are.
 pub fn run(options: &Options) -> Result<()> {
-    let built = match &options.program {
-        Some(directory) => outside(&std::path::absolute(directory)?, options.verbose)?,
-        None => everything(options)?,
+    let built = match (&options.program, &options.mach) {
+        (Some(directory), _) => outside(&std::path::absolute(directory)?, options.verbose)?,
+        (None, Some(directory)) => {
+            vec![mach_programs::outside(&std::path::absolute(directory)?, options.verbose)?]
+        }
+        (None, None) => everything(options)?,
     };
     let directory = built.first().and_then(|file| file.parent()).unwrap_or(Path::new("."));
     println!("{} boot files in {}", built.len(), directory.display());
@@ -127,7 +134,7 @@ pub fn guest_files() -> impl Iterator<Item = PathBuf> {
     ["kernel"].into_iter().chain(GUEST_SYSTEM).map(|name| tree::boot().join(name))
 }
 
-const GUEST_SYSTEM: [&str; 10] = [
+const GUEST_SYSTEM: [&str; 11] = [
     "sigma0",
     "root",
     "console",
@@ -137,6 +144,7 @@ const GUEST_SYSTEM: [&str; 10] = [
     "virtio-9p",
     "ps2",
     "screen",
+    "ext4",
     "unix",
 ];
 

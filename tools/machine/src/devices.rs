@@ -40,7 +40,8 @@ pub const ENTROPY: Device = Device {
 /// The name of QEMU's node for the contents of the disk.
 pub(crate) const DISK_NODE: &str = "disk";
 
-/// A disk, whose contents are QEMU's node [`DISK_NODE`].
+/// A disk, whose contents are QEMU's node [`DISK_NODE`], and a file server for the file systems on
+/// it.
 pub const DISK: Device = Device {
     qemu: "virtio-blk-pci,disable-legacy=on,drive=disk",
     program: "virtio-blk",
@@ -50,6 +51,11 @@ pub const DISK: Device = Device {
     memory     1M
     dma        256K
     pci        1af4:1042
+    restart    yes
+server ext4
+    program    ext4
+    priority   150
+    memory     24M
     restart    yes
 ",
 };

@@ -104,7 +104,21 @@ fn run_mach(options: &RunOptions, program: &Path) -> Result<ExitCode> {
     machine.arguments = format!("{} exit", options.choice.arguments).trim_start().to_string();
     machine.modules = ["sigma0", "root", MACH_CONFIGURATION, "mach", &name].map(String::from).to_vec();
     machine.elsewhere.extend([(MACH_CONFIGURATION.to_string(), file), (name, program)]);
-    boot_machine(machine, &[]).map(|()| ExitCode::SUCCESS)
+    let accelerator = machine.accelerator;
+    in_context(accelerator, watch(machine, &[]).and_then(|ended| mach_status(&ended)))
+}
+
+/// The exit code for the end of a machine that ran a native Mach program: success if the server has
+/// ended with status 0, failure with status 1, which it has after an exception.
+fn mach_status(ended: &Ended) -> Result<ExitCode> {
+    match ended {
+        // QEMU itself also fails with 1, but then before the machine has said anything.
+        Ended { status: None | Some(0), .. } | Ended { status: Some(1), printed: true } => {
+            Ok(ExitCode::SUCCESS)
+        }
+        Ended { status: Some(3), .. } => Ok(ExitCode::FAILURE),
+        Ended { status: Some(status), .. } => bail!("QEMU ended with status {status}"),
+    }
 }
 
 /// The name of the boot configuration with a native Mach program.
@@ -239,7 +253,22 @@ fn boot(choice: &Choice, hardware: &Hardware, extra: &[String]) -> Result<()> {
 }
 
 /// Boots a machine with its console in this terminal.
-fn boot_machine(mut machine: Machine, extra: &[String]) -> Result<()> {
+fn boot_machine(machine: Machine, extra: &[String]) -> Result<()> {
+    let accelerator = machine.accelerator;
+    in_context(accelerator, watch(machine, extra).and_then(|ended| judge(&ended)))
+}
+
+/// Says what may be wrong if a machine has failed.
+fn in_context<T>(accelerator: Accelerator, result: Result<T>) -> Result<T> {
+    if accelerator == Accelerator::Kvm {
+        return result
+            .context("KVM does not work on this host (QEMU's own words are above): leave out --accel kvm");
+    }
+    result
+}
+
+/// Boots a machine and shows its console until it ends.
+fn watch(mut machine: Machine, extra: &[String]) -> Result<Ended> {
     if !machine.boot.imageless() {
         machine.image = Some(image::cached(&machine)?);
     }
@@ -249,22 +278,29 @@ fn boot_machine(mut machine: Machine, extra: &[String]) -> Result<()> {
     let mut qemu = machine.command(&scratch.0)?;
     // The escape key is that of guests.
     qemu.args(["-serial", "mon:stdio", "-echr", "0x1d"]).args(extra);
-    let result = console(&mut qemu, &symboliser, &mut std::io::stdout());
-    if machine.accelerator == Accelerator::Kvm {
-        return result
-            .context("KVM does not work on this host (QEMU's own words are above): leave out --accel kvm");
-    }
-    result
+    console(&mut qemu, &symboliser, &mut std::io::stdout())
+}
+
+/// How a machine has ended.
+#[derive(Debug)]
+struct Ended {
+    /// QEMU's exit status; `None`: the machine was stopped because its output had no reader. A
+    /// signal is -1.
+    status: Option<i32>,
+    /// Whether the machine has printed anything.
+    printed: bool,
 }
 
 /// Passes the machine's console through to this terminal and explains the backtraces in it. The
 /// machine is stopped when its output has no reader any more.
-fn console(qemu: &mut Command, symboliser: &Symboliser, terminal: &mut impl Write) -> Result<()> {
+fn console(qemu: &mut Command, symboliser: &Symboliser, terminal: &mut impl Write) -> Result<Ended> {
     let mut child = Guard(qemu.stdout(Stdio::piped()).spawn().context("cannot start QEMU")?);
     let mut output = child.0.stdout.take().context("QEMU without standard output")?;
     let mut line = Vec::new();
     let mut buffer = [0; 4096];
+    let mut printed = false;
     while let Ok(count @ 1..) = output.read(&mut buffer) {
+        printed = true;
         let mut shown = Vec::new();
         for byte in &buffer[..count] {
             shown.push(*byte);
@@ -279,15 +315,19 @@ fn console(qemu: &mut Command, symboliser: &Symboliser, terminal: &mut impl Writ
             }
         }
         if !show(terminal, &shown)? {
-            return Ok(());
+            return Ok(Ended { status: None, printed });
         }
     }
-    let status = child.0.wait()?;
-    // A guest ends the machine by the device isa-debug-exit, which makes QEMU exit with an odd
-    // status.
-    match status.code() {
-        Some(code) if code == 0 || code % 2 == 1 && code > 1 => Ok(()),
-        _ => bail!("QEMU ended with {status}"),
+    Ok(Ended { status: Some(child.0.wait()?.code().unwrap_or(-1)), printed })
+}
+
+/// Returns an error if the end of a machine was not that of a guest: a guest ends the machine by
+/// the device isa-debug-exit, which makes QEMU exit with an odd status.
+fn judge(ended: &Ended) -> Result<()> {
+    match ended.status {
+        None => Ok(()),
+        Some(status) if status == 0 || status % 2 == 1 && status > 1 => Ok(()),
+        Some(status) => bail!("QEMU ended with status {status}"),
     }
 }
 
@@ -319,10 +359,16 @@ mod tests {
     fn the_console_is_shown_and_the_status_judged() {
         let show = |script: &str| {
             let mut shown = Vec::new();
-            let result = console(Command::new("sh").args(["-c", script]), &Symboliser::new([]), &mut shown);
-            (String::from_utf8(shown).unwrap(), result.is_ok())
+            let ended =
+                console(Command::new("sh").args(["-c", script]), &Symboliser::new([]), &mut shown).unwrap();
+            let code = mach_status(&ended).ok().map(|code| code == ExitCode::SUCCESS);
+            (String::from_utf8(shown).unwrap(), judge(&ended).is_ok(), code)
         };
-        assert_eq!(show("printf 'a\\nb'; exit 33"), ("a\nb".into(), true));
-        assert_eq!(show("echo wrong; exit 1"), ("wrong\n".into(), false));
+        assert_eq!(show("printf 'a\\nb'; exit 33"), ("a\nb".into(), true, None));
+        assert_eq!(show("echo wrong; exit 1"), ("wrong\n".into(), false, Some(true)));
+        // A native program that an exception has ended, and a machine that never began.
+        assert_eq!(show("echo bad; exit 3"), ("bad\n".into(), true, Some(false)));
+        assert_eq!(show("exit 1"), (String::new(), false, None));
+        assert_eq!(show("kill -9 $$"), (String::new(), false, None));
     }
 }

@@ -1,6 +1,18 @@
-/* The errors of generated stubs. */
+/* The errors of generated stubs, and the replies of servers. */
 #ifndef MACH_MIG_ERRORS_H
 #define MACH_MIG_ERRORS_H
+
+#include <mach/message.h>
+
+/* The beginning of each reply, and all of one with an error. */
+typedef struct {
+    mach_msg_header_t Head;
+    mach_msg_type_t RetCodeType;
+    kern_return_t RetCode;
+} mig_reply_header_t;
+
+/* What carries out one request. */
+typedef void (*mig_routine_t)(mach_msg_header_t *request, mach_msg_header_t *reply);
 
 #define MIG_TYPE_ERROR -300
 #define MIG_REPLY_MISMATCH -301

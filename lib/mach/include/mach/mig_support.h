@@ -9,4 +9,8 @@ mach_port_t mig_get_reply_port(void);
 void mig_put_reply_port(mach_port_t port);
 void mig_dealloc_reply_port(mach_port_t port);
 
+/* Copies a string of less than `size` bytes with its zero, or the beginning of a longer one with a
+ * zero. Returns the length without the zero. */
+vm_size_t mig_strncpy(char *to, const char *from, vm_size_t size);
+
 #endif

@@ -49,6 +49,16 @@ typedef int vm_machine_attribute_t;
 typedef int vm_machine_attribute_val_t;
 typedef int memory_object_copy_strategy_t;
 typedef int memory_object_return_t;
+
+/* How a memory object is copied, which of its pages return, and the lock that changes nothing. */
+#define MEMORY_OBJECT_COPY_NONE 0
+#define MEMORY_OBJECT_COPY_CALL 1
+#define MEMORY_OBJECT_COPY_DELAY 2
+#define MEMORY_OBJECT_COPY_TEMPORARY 3
+#define MEMORY_OBJECT_RETURN_NONE 0
+#define MEMORY_OBJECT_RETURN_DIRTY 1
+#define MEMORY_OBJECT_RETURN_ALL 2
+#define VM_PROT_NO_CHANGE 8
 typedef unsigned long rpc_uintptr_t;
 
 #define SWITCH_OPTION_NONE 0

@@ -1,5 +1,5 @@
 //! Memory objects of programs: external pagers after Mach 3. A program maps the memory that stands
-//! for a port; the kernel asks the task behind the port for its pages by messages, and that task
+//! for a port; the kernel asks the port's receiver for its pages by messages, and the receiver
 //! answers by calls on the object's control port.
 //!
 //! A page is asked for when it is needed, one page by a message. What a pager supplies without
@@ -20,7 +20,7 @@ use message::{Error, Memory};
 use super::client::Caller;
 use super::{Kernel, Object, PortPersonality};
 use crate::ipc::{Interruption, Item, KernelPort, Right, SendRight, Space};
-use crate::machine::{Machine, PAGE_SIZE, Protection};
+use crate::machine::{Frame, Machine, PAGE_SIZE, Protection};
 use crate::vm::{BoxFuture, CopyStrategy, DataRequest, DataReturn, Pager, VmObject};
 use crate::{KernError, KernResult};
 
@@ -139,12 +139,7 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
             state: SpinLock::new(state),
             changed: WaitQueue::new(),
         });
-        let object = VmObject::paged(
-            kernel.host().vm(),
-            own.clone(),
-            u64::MAX & !(PAGE_SIZE - 1),
-            CopyStrategy::Delay,
-        )?;
+        let object = VmObject::paged(kernel.host().vm(), own.clone(), !(PAGE_SIZE - 1), CopyStrategy::Delay)?;
         own.state.lock().object = Arc::downgrade(&object);
         if let Some([control, name]) = &own.ports {
             control.enable(Arc::new(Object::<M, P>::MemoryControl(own.own.clone())));
@@ -273,6 +268,7 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
         }
     }
 
+    /// Gives the pager changed pages. A message that is only sent needs no wait.
     async fn give(&self, data: &DataReturn<'_, M>) -> KernResult {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(data.length()).map_err(|_| KernError::ResourceShortage)?;
@@ -337,6 +333,13 @@ impl<M: Machine, P: PortPersonality<M>> Pager<M> for MemoryObject<M, P> {
         Box::pin(async move { self.give(&data).await })
     }
 
+    fn ended(&self, machine: &M, changed: &mut dyn Iterator<Item = (u64, Frame)>) {
+        for (offset, frame) in changed {
+            // Without memory for the message the page is lost, as if the pager had died.
+            let _ = now(self.give(&DataReturn { machine, offset, frames: &[frame], kept: false }));
+        }
+    }
+
     fn data_unlock<'a>(&'a self, offset: u64, access: Protection) -> BoxFuture<'a, KernResult> {
         Box::pin(self.ask_to_unlock(offset, access))
     }
@@ -356,8 +359,15 @@ impl<M: Machine, P: PortPersonality<M>> Drop for MemoryObject<M, P> {
         let mut caller = Caller::to(&self.payer, Right::Send(to));
         let [control, name] = ports.map(|port| caller.give(port.into_right()));
         let mut client = Client { transport: &mut caller, to: 0 };
-        // A message that is only sent needs no wait. Without memory for it the pager is not told.
-        let told = pin!(client.memory_object_terminate(control, name));
-        let _: Poll<Result<(), Error>> = told.poll(&mut Context::from_waker(Waker::noop()));
+        // Without memory for the message the pager is not told.
+        let _: Option<Result<(), Error>> = now(client.memory_object_terminate(control, name));
+    }
+}
+
+/// The result of a future that does not wait.
+fn now<T>(future: impl Future<Output = T>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => Some(result),
+        Poll::Pending => None,
     }
 }

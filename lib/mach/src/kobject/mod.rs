@@ -14,7 +14,8 @@
 //! | `client` | the kernel as the client of a program |
 //! | `memory_object` | memory whose pages a program has: external pagers |
 //! | [`raise`] | exceptions by port |
-//! | `names`, `tasks`, `memory`, `pager_calls`, `state`, `hosts`, `gnu`, `gsync`, `debug`, `machine` | the calls |
+//! | `names`, `tasks`, `memory`, `state`, `hosts`, `gnu`, `gsync`, `debug`, `machine` | the calls |
+//! | `pager_calls` | the calls of pagers |
 //!
 //! An object is alive while its port stands for it. The end of a task or thread ends its port, as
 //! the system's personality tells ([`Personality::task_ended`]): the rights to the port become dead

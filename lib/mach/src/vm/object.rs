@@ -365,6 +365,13 @@ impl<M: Machine> Drop for VmObject<M> {
         let machine = self.vm.machine();
         let state = self.state.get_mut();
         debug_assert!(state.paging == 0, "paging keeps a reference");
+        if let Backing::Pager(pager) = &state.backing {
+            let changed = state.pages.range(0, u64::MAX);
+            let mut changed = changed
+                .filter(|(_, slot)| slot.has(SlotFlags::DIRTY) && !slot.has(SlotFlags::BUSY))
+                .map(|(index, slot)| (index << PAGE_SHIFT, slot.frame));
+            pager.ended(machine, &mut changed);
+        }
         // No entry refers to the object, so its pages are not mapped (see the rules of `vm`).
         self.vm.free_frames(&mut state.pages);
         machine.unreserve_memory(Self::BYTES);

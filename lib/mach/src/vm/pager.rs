@@ -19,7 +19,7 @@
 //! | `data_initialize` | the same, of the pager that [`DefaultPager::create`] has made (`memory_object_create`) |
 //! | `lock_request`, `lock_completed` | [`VmObject::lock_request`], its end |
 //! | `data_unlock` | [`Pager::data_unlock`] |
-//! | `terminate` | the pager is dropped with the object's last reference |
+//! | `terminate` | [`Pager::ended`]; then the pager is dropped with the object's last reference |
 //! | `destroy`, and the end of a pager's port | all its answers are errors from then on |
 
 use alloc::boxed::Box;
@@ -136,6 +136,11 @@ pub trait Pager<M: Machine>: Send + Sync {
     fn fills_by_device(&self) -> bool {
         false
     }
+
+    /// The object has ended, and with it the contents of pages that were changed after the pager
+    /// got them last. `changed` yields the byte offset and the frame of each; a pager for which
+    /// they are not lost keeps them now. It must not block.
+    fn ended(&self, _machine: &M, _changed: &mut dyn Iterator<Item = (u64, Frame)>) {}
 
     /// Asks the pager to allow an access to a page that it has prohibited
     /// ([`VmObject::lock_request`]). On an error the access fails with `MemoryError`. Each fault

@@ -249,7 +249,17 @@ fn the_end_of_the_last_mapping_ends_the_object() {
     let system = System::new();
     system.run(async {
         let pair = Pair::ready(&system, 0).await;
+        let mut write = pair.write(1, 9);
+        assert_eq!(poll(&mut write), None);
+        pair.request().await;
+        pair.supply(PAGE_SIZE, 1, 7, 0, Name::NULL).await;
+        assert_eq!(poll(&mut write), Some(Ok(())));
+        drop(write);
         pair.client.task.map().deallocate(pair.address, 4 * PAGE_SIZE).await.unwrap();
+        // What was changed returns first.
+        let (id, words) = pair.message().await;
+        assert_eq!((id, words[3]), (DATA_RETURN, PAGE_SIZE));
+        assert_eq!(pair.pager.read(words[5], 2).await, [9, 7]);
         let (id, words) = pair.message().await;
         assert_eq!(id, TERMINATE);
         for name in [words[1], words[3]] {

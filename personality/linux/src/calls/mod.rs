@@ -48,15 +48,16 @@ fn boxed<F: Future<Output = Done>>(call: F) -> core::pin::Pin<alloc::boxed::Box<
 
 /// How a call is tried without the thread's task. Each row of the table says it:
 ///
-/// | way | meaning |
-/// |---|---|
-/// | `Once` | the call is polled once: until it is ready it has changed nothing that a second call would not change in the same way; with a condition, only if that holds |
-/// | `Own` | a form of its own tries the call first ([`try_own`]) |
-/// | `Changes` | not tried: it could have to wait for memory or for a lock after it has changed something |
-/// | `Waits` | not tried: it waits nearly always, so an attempt would be for nothing |
-/// | `Signals` | not tried: it can send a signal to the caller, which the thread's task delivers at the end of the call at less cost than a recall |
-/// | `Threads` | not tried: it makes, moves or ends threads, the caller's own among them |
-/// | `Registers` | not tried: it reads or replaces the caller's registers |
+/// - `Once`: the call is polled once: until it is ready it has changed nothing that a second call
+///   would not change in the same way; with a condition, only if that holds
+/// - `Own`: a form of its own tries the call first ([`try_own`])
+/// - `Changes`: not tried: it could have to wait for memory or for a lock after it has changed
+///   something
+/// - `Waits`: not tried: it waits nearly always, so an attempt would be for nothing
+/// - `Signals`: not tried: it can send a signal to the caller, which the thread's task delivers at
+///   the end of the call at less cost than a recall
+/// - `Threads`: not tried: it makes, moves or ends threads, the caller's own among them
+/// - `Registers`: not tried: it reads or replaces the caller's registers
 macro_rules! attempt {
     (Once; $work:expr) => {
         once(move || async move { $work })
@@ -84,7 +85,8 @@ macro_rules! attempt {
     };
 }
 
-/// Makes [`dispatch`] and [`try_table`] of a list, and for tests a function that says what is in it.
+/// Makes [`dispatch`] and [`try_table`] of a list, and for tests a function that says what is in
+/// it.
 macro_rules! table {
     ($call:ident, $number:ident: $($($name:ident)|+: $way:ident $(($condition:expr))? => $work:expr,)*) => {
         /// Finds and runs the call. A number that is not in the table is no call: `ENOSYS`, and a
@@ -336,7 +338,7 @@ table! { call, number:
     process_vm_writev: Changes => boxed(remote::process_vm(call, true)).await,
     kcmp: Once => remote::kcmp(call),
 
-    seccomp: Registers => boxed(seccomp::seccomp(call)).await,
+    seccomp: Changes => boxed(seccomp::seccomp(call)).await,
 
     // Signals.
     rt_sigaction: Own => signal::rt_sigaction(call).await,
@@ -377,13 +379,13 @@ table! { call, number:
     shmdt: Changes => boxed(sysv::shmdt(call)).await,
     shmctl: Changes => boxed(sysv::shmctl(call)).await,
     semget: Once => sysv::semget(call),
-    semop: Waits => boxed(sysv::semop(call, false)).await,
-    semtimedop: Waits => boxed(sysv::semop(call, true)).await,
-    semctl: Once => boxed(sysv::semctl(call)).await,
+    semop: Changes => boxed(sysv::semop(call, false)).await,
+    semtimedop: Changes => boxed(sysv::semop(call, true)).await,
+    semctl: Changes => boxed(sysv::semctl(call)).await,
     msgget: Once => sysv::msgget(call),
     msgsnd: Changes => boxed(sysv::msgsnd(call)).await,
-    msgrcv: Waits => boxed(sysv::msgrcv(call)).await,
-    msgctl: Once => boxed(sysv::msgctl(call)).await,
+    msgrcv: Changes => boxed(sysv::msgrcv(call)).await,
+    msgctl: Changes => boxed(sysv::msgctl(call)).await,
 
     // Time.
     clock_gettime: Once => time::clock_gettime(call).await,

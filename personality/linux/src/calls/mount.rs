@@ -69,9 +69,13 @@ pub(crate) async fn mount<M: Machine>(call: &Call<'_, M>) -> Done {
             caller.check_administrator()?;
             let kind = kind.ok_or(Error::EINVAL)?;
             let from = source.as_deref().unwrap_or_default();
-            let root = call.system().vfs().make_file_system(&kind, from, &options).await?;
+            let flags = mount_flags(bits);
+            let read_only = flags.contains(MountFlags::READ_ONLY);
+            let root = caller.make_file_system(&kind, from, &options, read_only).await?;
             let source = source.map_or(String::from("none"), |s| String::from_utf8_lossy(&s).into_owned());
-            caller.mount(&path, root, &source, mount_flags(bits)).await?;
+            let read_only = root.file_system().is_read_only();
+            let flags = if read_only { flags | MountFlags::READ_ONLY } else { flags };
+            caller.mount(&path, root, &source, flags).await?;
         }
     }
     Ok(0)

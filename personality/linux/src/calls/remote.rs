@@ -10,8 +10,11 @@ use unix::process::{InspectAs, Pid};
 use unix::thread::{Task, Thread};
 use unix::{Error, Result};
 
+/// A thread and the task that it is in.
+type Subject<M> = (Arc<Thread<M>>, Arc<Task<M>>);
+
 /// The thread `tid`, and its memory, if the caller may inspect it. `EPERM`, `ESRCH`.
-fn subject<M: Machine>(call: &Call<'_, M>, tid: Pid) -> Result<(Arc<Thread<M>>, Arc<Task<M>>)> {
+fn subject<M: Machine>(call: &Call<'_, M>, tid: Pid) -> Result<Subject<M>> {
     let thread = call.system().thread(tid).ok_or(Error::ESRCH)?;
     // The memory is taken before the permission is asked for, as `may_inspect` requires.
     let memory = thread.memory().clone();

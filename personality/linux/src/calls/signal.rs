@@ -200,8 +200,8 @@ pub(crate) async fn sigaltstack<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// Does [`sigaltstack`] without the caller's registers, if it only asks and there is no stack: where
-/// the caller's stack pointer is makes no difference then.
+/// Does [`sigaltstack`] without the caller's registers, if it only asks and there is no stack:
+/// where the caller's stack pointer is makes no difference then.
 pub(crate) fn try_sigaltstack<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
     let tid = call.tid();
     let old = call.table(|table| table.thread(tid).map(|thread| thread.stack)).ok()?;

@@ -46,8 +46,8 @@ fn find(key: i32, flags: u32) -> Find {
     Find { key, create: flags & CREATE != 0, exclusive: flags & EXCLUSIVE != 0, mode: flags & 0o777 }
 }
 
-/// The object that a command names: by its id, or, if `by_index` says so, by its index. `check` says
-/// whether its reader needs permission.
+/// The object that a command names: by its id, or, if `by_index` says so, by its index. `check`
+/// says whether its reader needs permission.
 fn object<'a, T: Object>(
     registry: &'a Registry<T>,
     user: &User,

@@ -150,6 +150,8 @@ pub fn to_statx(metadata: &Metadata, mount: u64) -> [u8; 256] {
 pub fn to_statfs(status: &FileSystemStatus, flags: u64) -> [u8; 120] {
     let magic = match status.kind {
         "tmpfs" | "devtmpfs" => 0x0102_1994,
+        "ext4" => 0xef53,
+        "9p" => 0x0102_1997,
         "proc" => 0x9fa0,
         "devpts" => 0x1cd1,
         "sysfs" => 0x6265_6572,

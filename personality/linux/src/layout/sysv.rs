@@ -1,5 +1,5 @@
-//! Layouts of System V objects (linux/ipc.h, asm-generic/{shm,msg}buf.h, asm/sembuf.h), and the texts
-//! of /proc/sysvipc.
+//! Layouts of System V objects (linux/ipc.h, asm-generic/{shm,msg}buf.h, asm/sembuf.h), and the
+//! texts of /proc/sysvipc.
 
 use super::{Fields, Writer};
 use alloc::string::String;

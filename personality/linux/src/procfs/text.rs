@@ -127,7 +127,11 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
     match path {
         "cpuinfo" => processors(system).into(),
         "filesystems" => {
-            let line = |name: &str| format!("nodev\t{name}\n");
+            let on_devices = system.vfs().types_on_devices();
+            let line = |name: &str| match on_devices.contains(&name) {
+                true => format!("\t{name}\n"),
+                false => format!("nodev\t{name}\n"),
+            };
             system.vfs().file_system_types().into_iter().map(line).collect::<String>().into()
         }
         "consoles" => consoles(system).into(),

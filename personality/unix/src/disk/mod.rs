@@ -133,7 +133,7 @@ impl Disk {
     }
 
     /// Notes that pages are being written.
-    fn touch(&self) {
+    pub(crate) fn touch(&self) {
         self.was_written.store(true, Ordering::Relaxed);
     }
 

@@ -53,8 +53,8 @@ impl OpenFile {
         }
     }
 
-    /// Does [`read`](Self::read) without waiting. `None`: what was read is in the buffer, and a read
-    /// into the rest of it may wait.
+    /// Does [`read`](Self::read) without waiting. `None`: what was read is in the buffer, and a
+    /// read into the rest of it may wait.
     pub fn read_now(&self, caller: &Caller<'_>, to: &mut dyn UserBuffer) -> Option<Result<usize>> {
         let Some(object) = self.object.as_ref().filter(|object| object.positions() == Positions::Stream)
         else {
@@ -210,7 +210,7 @@ impl OpenFile {
             return Ok(0);
         }
         let flags = self.flags();
-        caller.drop_set_ids(vnode).await?;
+        caller.drop_privileges(vnode).await?;
         let limit = caller.file_size_limit.min(OFFSET_MAXIMUM);
         let start = from.transferred();
         let mut turn = start;

@@ -96,8 +96,8 @@ impl Processes {
         .await
     }
 
-    /// Stops thread `tid` for its tracer, until that resumes it; returns how. `call` is the number of
-    /// the system call in which the thread is. `None` if it does not stop.
+    /// Stops thread `tid` for its tracer, until that resumes it; returns how. `call` is the number
+    /// of the system call in which the thread is. `None` if it does not stop.
     pub async fn stop_for_tracer(&self, tid: Pid, stop: TraceStop, call: Option<u64>) -> Option<TraceResume> {
         if !self.with(|table| table.begin_trace_stop(tid, stop, call)) {
             return None;
@@ -107,8 +107,8 @@ impl Processes {
             .into()
     }
 
-    /// Waits for a tracee, or for a child of the process of thread `tid` (wait4(2), waitid(2)). `Ok(None)` if there
-    /// is nothing to report (only with `no_hang`). `ECHILD`.
+    /// Waits for a tracee, or for a child of the process of thread `tid` (wait4(2), waitid(2)).
+    /// `Ok(None)` if there is nothing to report (only with `no_hang`). `ECHILD`.
     pub async fn wait_child(
         &self,
         tid: Pid,

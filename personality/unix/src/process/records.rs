@@ -366,8 +366,8 @@ pub struct Thread {
     pub(super) name: [u8; 16],
     /// What is recorded if another thread traces this one.
     pub(super) tracing: Option<Box<Tracing>>,
-    /// What decides about the thread's system calls, in the front end's form; new threads and programs
-    /// keep it.
+    /// What decides about the thread's system calls, in the front end's form; new threads and
+    /// programs keep it.
     pub(super) filter: Option<Arc<dyn Any + Send + Sync>>,
     /// The signal that the thread takes next, after its tracer has seen it.
     pub(super) injected: Option<SignalInformation>,

@@ -206,8 +206,8 @@ impl Table {
         }
     }
 
-    /// Records that thread `tid` has come to the server. Returns whether a tracer or a filter sees its
-    /// system calls.
+    /// Records that thread `tid` has come to the server. Returns whether a tracer or a filter sees
+    /// its system calls.
     pub fn enter(&mut self, tid: Pid) -> bool {
         self.threads.get_mut(&tid).is_some_and(|thread| {
             thread.is_in_program = false;

@@ -30,7 +30,7 @@ pub struct Message {
 
 /// A queue of messages.
 pub struct Queue {
-    /// Who owns the queue.
+    /// The owner of the queue, and what others may do with it.
     pub permission: Permission,
     messages: VecDeque<Message>,
     /// How many bytes are in the queue.

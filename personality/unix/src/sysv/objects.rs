@@ -31,7 +31,7 @@ impl Access {
     }
 }
 
-/// Who owns an object, and who may use it (struct ipc_perm).
+/// The owner of an object, and the users that may use it (struct ipc_perm).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permission {
     /// The key by which processes find the object.
@@ -52,7 +52,7 @@ pub struct Permission {
 
 impl Permission {
     /// Checks that `user` may use the object with all permissions in `wanted`, bits of a mode of
-    /// which it does not matter to whom they are given. `EACCES`.
+    /// which it does not matter whether they are the owner's, the group's or the others'. `EACCES`.
     pub fn check_bits(&self, user: &User, wanted: u32) -> Result<()> {
         let wanted = (wanted >> 6 | wanted >> 3 | wanted) & 7;
         let identity = &user.identity;
@@ -86,7 +86,7 @@ impl Permission {
 
 /// An object of a [`Registry`].
 pub trait Object {
-    /// Who owns the object.
+    /// The owner of the object, and what others may do with it.
     fn permission(&self) -> &Permission;
 }
 

@@ -47,7 +47,7 @@ pub struct Semaphore {
 
 /// A set of semaphores.
 pub struct Set {
-    /// Who owns the set.
+    /// The owner of the set, and what others may do with it.
     pub permission: Permission,
     /// The semaphores of the set.
     pub semaphores: Vec<Semaphore>,

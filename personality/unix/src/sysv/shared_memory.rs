@@ -31,7 +31,7 @@ enum Held {
 
 /// A segment.
 pub struct Segment {
-    /// Who owns the segment.
+    /// The owner of the segment, and what others may do with it.
     pub permission: Permission,
     /// The size in bytes, as it was asked for.
     pub size: u64,
@@ -110,8 +110,8 @@ impl Segments {
         work(&mut segments)
     }
 
-    /// The id of the segment that `find` describes, of at least `size` bytes; `None` if it has to be
-    /// made. `EINVAL`, and the errors of a look-up.
+    /// The id of the segment that `find` describes, of at least `size` bytes; `None` if it has to
+    /// be made. `EINVAL`, and the errors of a look-up.
     pub fn find(&self, user: &User, find: Find, size: u64) -> Result<Option<i32>> {
         let fits = |segment: &Segment| if size > segment.size { Err(Error::EINVAL) } else { Ok(()) };
         let found = self.with(|segments| segments.find(user, find, fits))?;

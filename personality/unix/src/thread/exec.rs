@@ -8,6 +8,7 @@ use crate::file::OpenFile;
 use crate::front_end::{FrontEndNumber, Programs};
 use crate::memory::{Execution, Loaded, Memory, NewSpace, ProgramFile};
 use crate::personality::Thread;
+use crate::privilege::FilePrivileges;
 use crate::process::{NewProgram, Resource};
 use crate::vfs::{
     Access, At, Directories, FileType, Found, Mode, MountFlags, OpenContext, OpenFlags, permitted_at,
@@ -96,7 +97,7 @@ impl<M: Machine> Resources<M> {
         // directories.
         let directories = self.directories();
         let _sealed = directories.seal();
-        let (credentials, secure) = self.credentials_for(&found, &directories);
+        let (credentials, secure) = self.credentials_for(&found, &directories).await?;
         let credentials = Arc::new(credentials);
 
         let mut random = || {
@@ -297,7 +298,11 @@ impl<M: Machine> Resources<M> {
     /// The credentials that the program will have, and whether they have more privileges than the
     /// caller's. A program gets no privileges if another process shares its directories and could
     /// change them, or traces it without the privilege to trace any process.
-    fn credentials_for(&self, found: &Found, directories: &Arc<Directories>) -> (Credentials, bool) {
+    async fn credentials_for(
+        &self,
+        found: &Found,
+        directories: &Arc<Directories>,
+    ) -> Result<(Credentials, bool)> {
         let metadata = found.location.vnode.metadata();
         let honoured = !found.location.mount.flags().contains(MountFlags::NO_SET_ID);
         let has = |bit| honoured && metadata.mode.contains(bit);
@@ -305,8 +310,10 @@ impl<M: Machine> Resources<M> {
         // locking, not another group.
         let group = has(Mode::SET_GROUP | Mode::GROUP_EXECUTE).then_some(metadata.group);
         let user = has(Mode::SET_USER).then_some(metadata.user);
+        let file =
+            if honoured { FilePrivileges::of(self.system.vfs(), &found.location.vnode).await? } else { None };
         let tid = self.tid();
         let may_gain = || self.system.processes().with(|table| table.tracer_may_gain(tid));
-        self.credentials().for_exec(user, group, || self.shares(directories) || !may_gain())
+        self.credentials().for_exec(user, group, file, || self.shares(directories) || !may_gain())
     }
 }

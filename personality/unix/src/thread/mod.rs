@@ -393,8 +393,8 @@ impl<M: Machine> Resources<M> {
         self.context.state().map_err(context_error)
     }
 
-    /// Replaces the registers of the thread, which must be in the server. `EINVAL` if no program can
-    /// have such registers; another error means that the underlying thread has ended.
+    /// Replaces the registers of the thread, which must be in the server. `EINVAL` if no program
+    /// can have such registers; another error means that the underlying thread has ended.
     pub fn set_registers(&self, state: &ThreadState) -> Result<()> {
         self.context.set_state(state).map_err(context_error)
     }

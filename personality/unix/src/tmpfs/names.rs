@@ -30,6 +30,9 @@ fn check_expected(entries: &Entries, name: &[u8], expected: Option<&Arc<Node>>) 
     if fits { Ok(()) } else { Err(Error::ESTALE) }
 }
 
+/// The place of an entry in its directory, its name and its file.
+type Listed = (u64, Arc<[u8]>, Arc<Node>);
+
 impl Node {
     /// Adds a new node to this directory, with the name `name`.
     fn add(&self, name: &[u8], node: &Arc<Node>) -> Result<()> {
@@ -327,7 +330,7 @@ impl Vnode for Node {
             let mut position = position;
             loop {
                 // Takes some entries at a time: `accept` is called without the lock.
-                let batch: [Option<(u64, Arc<[u8]>, Arc<Node>)>; 16] = {
+                let batch: [Option<Listed>; 16] = {
                     let entries = entries.lock();
                     let mut from = entries.from(position);
                     core::array::from_fn(|_| from.next())
@@ -402,6 +405,10 @@ impl Vnode for Node {
 
     fn memory(&self) -> Result<Arc<dyn FileMemory>> {
         self.file_memory().cloned().map_err(|_| Error::ENODEV)
+    }
+
+    fn has_attributes(&self) -> bool {
+        self.is_extended()
     }
 
     fn attribute<'a>(&'a self, name: &'a [u8]) -> MaybeReady<'a, Result<Vec<u8>>> {

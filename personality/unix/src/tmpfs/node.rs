@@ -357,6 +357,10 @@ impl Node {
         self.extended.lock().get(name).map(|value| value.to_vec()).ok_or(Error::ENODATA)
     }
 
+    pub(super) fn is_extended(&self) -> bool {
+        !self.extended.lock().is_empty()
+    }
+
     pub(super) fn extended_names(&self) -> Vec<u8> {
         let extended = self.extended.lock();
         extended.keys().flat_map(|name| name.iter().copied().chain([0])).collect()

@@ -34,7 +34,10 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 use ninep::{Body, Call};
 use node::Node;
-use session::{Fid, Session};
+
+pub(crate) use names::type_of_entry;
+pub(crate) use node::{device, type_of};
+pub(crate) use session::{Fid, Session, error_of};
 
 /// The way of messages to a server.
 pub trait Transport: Send + Sync {

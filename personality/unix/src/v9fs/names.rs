@@ -220,7 +220,7 @@ impl Node {
 }
 
 /// The file type of a directory entry, by the protocol's number; `Anonymous` if it is not known.
-fn type_of_entry(number: u8) -> FileType {
+pub(crate) fn type_of_entry(number: u8) -> FileType {
     match number {
         1 => FileType::Fifo,
         2 => FileType::CharacterDevice,

@@ -76,7 +76,7 @@ impl Drop for Change<'_> {
     }
 }
 
-fn type_of(mode: u32) -> Option<FileType> {
+pub(crate) fn type_of(mode: u32) -> Option<FileType> {
     Some(match mode & TYPE {
         0o010_000 => FileType::Fifo,
         0o020_000 => FileType::CharacterDevice,
@@ -103,7 +103,7 @@ fn time(time: Timestamp) -> Time {
 }
 
 /// The device number in the protocol's form of 64 bits.
-fn device(number: u64) -> DeviceNumber {
+pub(crate) fn device(number: u64) -> DeviceNumber {
     DeviceNumber {
         major: ((number >> 8) & 0xfff | (number >> 32) & 0xffff_f000) as u32,
         minor: (number & 0xff | (number >> 12) & 0xffff_ff00) as u32,

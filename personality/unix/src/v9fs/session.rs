@@ -12,7 +12,7 @@ use ninep::{Body, Call, DATA_OVERHEAD, Failure, VERSION};
 const LEAST_MESSAGE: usize = 4096;
 
 /// A session.
-pub(super) struct Session {
+pub(crate) struct Session {
     transport: Arc<dyn Transport>,
     /// The largest message in bytes.
     message: AtomicU32,
@@ -24,9 +24,9 @@ pub(super) struct Session {
 }
 
 /// A number of a file at the server, which the server forgets after this is dropped.
-pub(super) struct Fid {
+pub(crate) struct Fid {
     session: Arc<Session>,
-    pub(super) number: u32,
+    pub(crate) number: u32,
 }
 
 impl Drop for Fid {
@@ -40,14 +40,14 @@ impl Drop for Fid {
 }
 
 /// The reply to a request.
-pub(super) struct Reply {
+pub(crate) struct Reply {
     request: u8,
     message: Vec<u8>,
 }
 
 impl Reply {
     /// What the reply has, read by `read`. `EIO` if it is malformed, or the server's error.
-    pub(super) fn read<'a, T>(&'a self, read: impl FnOnce(Body<'a>) -> Result<T, Failure>) -> Result<T> {
+    pub(crate) fn read<'a, T>(&'a self, read: impl FnOnce(Body<'a>) -> Result<T, Failure>) -> Result<T> {
         ninep::reply(self.request, &self.message).and_then(read).map_err(error_of)
     }
 }
@@ -55,7 +55,7 @@ impl Reply {
 impl Session {
     /// Begins a session: agrees on the protocol and on the size of messages. `EPROTONOSUPPORT` if
     /// the server has another protocol.
-    pub(super) async fn begin(transport: Arc<dyn Transport>) -> Result<Arc<Session>> {
+    pub(crate) async fn begin(transport: Arc<dyn Transport>) -> Result<Arc<Session>> {
         let offered = transport.message_size().min(u32::MAX as usize) as u32;
         let (message, next) = (AtomicU32::new(offered), AtomicU32::new(1));
         let session = Arc::new(Session { transport, message, next, forgotten: SpinLock::new(Vec::new()) });
@@ -69,12 +69,12 @@ impl Session {
     }
 
     /// How many bytes of data one request moves.
-    pub(super) fn data_size(&self) -> usize {
+    pub(crate) fn data_size(&self) -> usize {
         self.message.load(Ordering::Relaxed) as usize - DATA_OVERHEAD
     }
 
     /// A new number.
-    pub(super) fn fid(self: &Arc<Self>) -> Fid {
+    pub(crate) fn fid(self: &Arc<Self>) -> Fid {
         // Relaxed ordering: the numbers have to be different, and order nothing else.
         let number = self.next.fetch_add(1, Ordering::Relaxed) % ninep::NO_FID;
         Fid { session: self.clone(), number }
@@ -82,7 +82,7 @@ impl Session {
 
     /// Sends a request and waits for its reply. `EIO` if the server is gone, `E2BIG` if the request
     /// does not fit into a message.
-    pub(super) async fn call(&self, call: &Call<'_>) -> Result<Reply> {
+    pub(crate) async fn call(&self, call: &Call<'_>) -> Result<Reply> {
         loop {
             let Some(number) = self.forgotten.lock().pop() else { break };
             // The server's error means that it does not know the file.
@@ -97,12 +97,12 @@ impl Session {
     }
 
     /// Sends a request whose reply has no content of interest.
-    pub(super) async fn perform(&self, call: &Call<'_>) -> Result<()> {
+    pub(crate) async fn perform(&self, call: &Call<'_>) -> Result<()> {
         self.call(call).await?.read(|_| Ok(()))
     }
 
     /// The file to which names lead from `from`; without names, the same file again.
-    pub(super) async fn walk(self: &Arc<Self>, from: &Fid, names: &[&[u8]]) -> Result<Fid> {
+    pub(crate) async fn walk(self: &Arc<Self>, from: &Fid, names: &[&[u8]]) -> Result<Fid> {
         let fid = self.fid();
         let reply = self.call(&Call::Walk { fid: from.number, new: fid.number, names }).await?;
         reply.read(|body| body.walked(names.len()))?;
@@ -110,7 +110,7 @@ impl Session {
     }
 
     /// The same file, opened with the protocol's flags.
-    pub(super) async fn open(self: &Arc<Self>, file: &Fid, flags: u32) -> Result<Fid> {
+    pub(crate) async fn open(self: &Arc<Self>, file: &Fid, flags: u32) -> Result<Fid> {
         let fid = self.walk(file, &[]).await?;
         self.perform(&Call::Open { fid: fid.number, flags }).await?;
         Ok(fid)
@@ -118,7 +118,7 @@ impl Session {
 }
 
 /// The error that the program gets.
-fn error_of(failure: Failure) -> Error {
+pub(crate) fn error_of(failure: Failure) -> Error {
     /// The protocol's numbers of errors of file systems.
     const ERRORS: [(u32, Error); 31] = [
         (1, Error::EPERM),

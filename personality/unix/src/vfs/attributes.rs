@@ -2,11 +2,13 @@
 //! statfs, mount.
 
 use super::metadata::{AttributeChange, FileSystemStatus, FileType, Metadata, Mode, OFFSET_MAXIMUM, SetTime};
-use super::mount::{Location, MountFlags};
+use super::mount::{Location, Mount, MountFlags};
 use super::permission::{Access, is_owner, permitted_at};
 use super::vnode::{AttributeCondition, VnodeRef};
 use super::{At, Caller, Changes, changes};
+use crate::privilege::FilePrivileges;
 use crate::{Error, Identity, Privilege, Result};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// Bytes of the longest name of an extended attribute.
@@ -73,6 +75,9 @@ impl Caller<'_> {
                 return Err(Error::EPERM);
             }
         }
+        if metadata.file_type != FileType::Directory {
+            FilePrivileges::drop_from(self.vfs, &place.vnode).await?;
+        }
         let remove_mode =
             if user.is_some() || group.is_some() { lost_set_ids(&metadata) } else { Mode::empty() };
         place.vnode.change(AttributeChange { user, group, remove_mode, ..Default::default() }).await?;
@@ -128,11 +133,13 @@ impl Caller<'_> {
         }
         vnode.truncate(size).await?;
         changes::happened(vnode, None, Changes::MODIFY);
-        self.drop_set_ids(vnode).await
+        self.drop_privileges(vnode).await
     }
 
-    /// Removes the set-id bits of a file that an unprivileged process writes.
-    pub(crate) async fn drop_set_ids(&self, vnode: &VnodeRef) -> Result<()> {
+    /// Removes what a file that is written would give: the privileges that it names, and if an
+    /// unprivileged process writes, its set-id bits.
+    pub(crate) async fn drop_privileges(&self, vnode: &VnodeRef) -> Result<()> {
+        FilePrivileges::drop_from(self.vfs, vnode).await?;
         if self.identity.has(Privilege::SetId) {
             return Ok(());
         }
@@ -168,7 +175,9 @@ impl Caller<'_> {
             return Err(Error::E2BIG);
         }
         let name = self.check_attribute(place, name, Access::WRITE)?;
-        place.vnode.set_attribute(name, value, condition).await?;
+        let privileges = self.vfs.privilege_attribute().filter(|privileges| privileges.name == name);
+        let kept = privileges.zip(value).map(|(privileges, value)| (privileges.kept)(value)).transpose()?;
+        place.vnode.set_attribute(name, kept.as_deref().or(value), condition).await?;
         changes::happened(&place.vnode, None, Changes::ATTRIBUTES);
         Ok(())
     }
@@ -204,7 +213,11 @@ impl Caller<'_> {
                 return Err(refused);
             }
         } else if name.starts_with(b"security.") {
-            if write && !self.identity.has(Privilege::Administrator) {
+            let needed = match self.vfs.privilege_attribute() {
+                Some(privileges) if privileges.name == name => Privilege::SetFilePrivileges,
+                _ => Privilege::Administrator,
+            };
+            if write && !self.identity.has(needed) {
                 return Err(Error::EPERM);
             }
         } else {
@@ -265,8 +278,15 @@ impl Caller<'_> {
     /// Removes a mount, as [`super::MountTree::unmount`] does.
     pub async fn unmount(&self, path: &[u8], detach: bool, follow: bool) -> Result<()> {
         let at = self.administer(path, follow).await?;
-        at.vnode.file_system().synchronize().await?;
-        self.vfs.tree.unmount(at, detach)
+        let file_system = at.vnode.file_system();
+        file_system.synchronize().await?;
+        self.vfs.tree.unmount(at, detach)?;
+        let is_other = |mount: &Arc<Mount>| !Arc::ptr_eq(&mount.file_system(), &file_system);
+        match self.vfs.tree.mounts().iter().all(is_other) {
+            // Files that are open after a detachment are used on, so the file system does not end.
+            true if !detach => file_system.end().await,
+            _ => Ok(()),
+        }
     }
 
     /// Checks that the caller may mount. `EPERM`.

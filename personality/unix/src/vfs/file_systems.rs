@@ -3,7 +3,8 @@
 
 use super::mount::{Location, Mount, MountFlags};
 use super::vnode::{NewAttributes, VnodeRef};
-use super::{Caller, Mode, OpenFlags, Vfs};
+use super::{At, Caller, FileType, Mode, OpenFlags, Vfs};
+use crate::disk::Device;
 use crate::file::OpenFile;
 use crate::sync::SpinLock;
 use crate::{Error, MaybeReady, Result};
@@ -15,6 +16,24 @@ pub trait FileSystemType: Send + Sync {
     /// Makes a file system of the type (or finds the only one); returns its root directory. The
     /// arguments are those of mount(2).
     fn make<'a>(&'a self, source: &'a [u8], options: &'a [u8]) -> MaybeReady<'a, Result<VnodeRef>>;
+
+    /// Whether the source is a block device: the file system is made by
+    /// [`make_on`](FileSystemType::make_on).
+    fn is_on_device(&self) -> bool {
+        false
+    }
+
+    /// Makes the file system that is on a device. With `read_only` nothing is written there, except
+    /// for a journal that is replayed.
+    fn make_on<'a>(
+        &'a self,
+        device: Device,
+        options: &'a [u8],
+        read_only: bool,
+    ) -> MaybeReady<'a, Result<VnodeRef>> {
+        let _ = (device, options, read_only);
+        MaybeReady::ready(Err(Error::ENOTBLK))
+    }
 }
 
 impl<F: Fn(&[u8]) -> Result<VnodeRef> + Send + Sync> FileSystemType for F {
@@ -47,9 +66,18 @@ impl Vfs {
     /// Makes a file system of the type `name`. `ENODEV` if there is no such type, `EINVAL` for bad
     /// options; other errors of the source.
     pub async fn make_file_system(&self, name: &[u8], source: &[u8], options: &[u8]) -> Result<VnodeRef> {
+        self.type_of_file_system(name)?.make(source, options).await
+    }
+
+    fn type_of_file_system(&self, name: &[u8]) -> Result<Arc<dyn FileSystemType>> {
         let found = self.types.known.lock().iter().find(|(known, _)| known.as_bytes() == name).cloned();
-        let (_, kind) = found.ok_or(Error::ENODEV)?;
-        kind.make(source, options).await
+        found.map(|(_, kind)| kind).ok_or(Error::ENODEV)
+    }
+
+    /// The types of file systems whose source is a block device.
+    pub fn types_on_devices(&self) -> Vec<&'static str> {
+        let known = self.types.known.lock();
+        known.iter().filter(|(_, kind)| kind.is_on_device()).map(|(name, _)| *name).collect()
     }
 
     /// Sets the file system, by its root directory, in which [`Caller::make_memory_file`] makes
@@ -70,6 +98,33 @@ impl Caller<'_> {
         let readable = OpenFile::of_vnode(location, Some(entry), OpenFlags::READ, None);
         readable.forbid_linking();
         Ok([writable, readable])
+    }
+
+    /// Makes a file system of the type `name`, as mount(2) does. The source is looked up if it is
+    /// to be a block device: `ENOTBLK` if it is none, `EBUSY` if it has a file system that is
+    /// mounted.
+    pub async fn make_file_system(
+        &self,
+        name: &[u8],
+        source: &[u8],
+        options: &[u8],
+        read_only: bool,
+    ) -> Result<VnodeRef> {
+        let kind = self.vfs.type_of_file_system(name)?;
+        if !kind.is_on_device() {
+            return kind.make(source, options).await;
+        }
+        let node = self.find(&At::Current, source, true).await?.location.vnode;
+        if node.file_type() != FileType::BlockDevice {
+            return Err(Error::ENOTBLK);
+        }
+        let device = self.vfs.disks.find(node.metadata().represents)?;
+        let device_number = device.number();
+        let is_mounted = |mount: &Arc<Mount>| mount.root().vnode.metadata().device == device_number;
+        if self.vfs.tree.mounts().iter().any(is_mounted) {
+            return Err(Error::EBUSY);
+        }
+        kind.make_on(device, options, read_only).await
     }
 
     /// Makes a file in memory and opens it for reading and writing. It has no name in any

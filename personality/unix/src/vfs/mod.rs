@@ -41,6 +41,7 @@ pub use walk::{Found, LINKS_MAXIMUM};
 
 use crate::disk::Disks;
 use crate::file::{DeviceDriver, OpenFile};
+use crate::privilege::PrivilegeAttribute;
 use crate::process_context::ProcessContext;
 use crate::sync::SpinLock;
 use crate::{Environment, Error, Identity, Result};
@@ -59,6 +60,8 @@ pub struct Vfs {
     pub(crate) sockets: crate::socket::Names,
     devices: SpinLock<BTreeMap<(bool, DeviceNumber), Arc<dyn DeviceDriver>>>,
     types: file_systems::Types,
+    /// The attribute in which files keep the privileges that they give.
+    privileges: SpinLock<Option<&'static PrivilegeAttribute>>,
 }
 
 impl Vfs {
@@ -72,7 +75,18 @@ impl Vfs {
             sockets: Default::default(),
             devices: SpinLock::new(BTreeMap::new()),
             types: Default::default(),
+            privileges: SpinLock::new(None),
         })
+    }
+
+    /// Says in which attribute files keep the privileges that they give. Before that they give
+    /// none.
+    pub fn keep_privileges_in(&self, attribute: &'static PrivilegeAttribute) {
+        *self.privileges.lock() = Some(attribute);
+    }
+
+    pub(crate) fn privilege_attribute(&self) -> Option<&'static PrivilegeAttribute> {
+        *self.privileges.lock()
     }
 
     /// Writes what all mounted file systems have only in memory to their storage. Returns the first
@@ -81,6 +95,15 @@ impl Vfs {
         let mut result = Ok(());
         for mount in self.tree.mounts() {
             result = result.and(mount.file_system().synchronize().await);
+        }
+        result
+    }
+
+    /// Ends all mounted file systems, since the system ends. Returns the first error.
+    pub async fn end_file_systems(&self) -> Result<()> {
+        let mut result = Ok(());
+        for mount in self.tree.mounts() {
+            result = result.and(mount.file_system().end().await);
         }
         result
     }

@@ -522,6 +522,42 @@ fn extended_attributes_follow_xattr_7() {
 }
 
 #[test]
+fn privileges_that_a_file_gives_need_a_privilege_and_go_with_its_content() {
+    let mut w = World::new();
+    const NAME: &[u8] = b"security.privileges";
+    fn kept(value: &[u8]) -> Result<Vec<u8>> {
+        if value.len() == 20 { Ok(value.to_vec()) } else { Err(Error::EINVAL) }
+    }
+    static ATTRIBUTE: PrivilegeAttribute = PrivilegeAttribute { name: NAME, decode: |_| Ok(None), kept };
+    let value = vec![7; 20];
+    w.vfs.keep_privileges_in(&ATTRIBUTE);
+    w.put("/f", b"text");
+    w.chmod("/f", 0o777).unwrap();
+    let place = now(w.caller().find(&At::Current, b"/f", false)).unwrap().location;
+    let set = |w: &World, value| now(w.caller().set_attribute(&place, NAME, value, AttributeCondition::Any));
+    let there = |w: &World| now(w.caller().attribute(&place, NAME));
+    assert_eq!(set(&w, Some(&value[..19])), Err(Error::EINVAL));
+    let writer = w.open("/f", OpenFlags::WRITE).unwrap();
+    set(&w, Some(&value)).unwrap();
+    assert_eq!(there(&w), Ok(value.clone()));
+    // The superuser's write takes them, too.
+    w.write(&writer, b"more").unwrap();
+    assert_eq!(there(&w), Err(Error::ENODATA));
+    set(&w, Some(&value)).unwrap();
+    now(w.caller().truncate(&At::Current, b"/f", 1)).unwrap();
+    assert_eq!(there(&w), Err(Error::ENODATA));
+    set(&w, Some(&value)).unwrap();
+    now(w.caller().change_owner(&place, Some(1), None)).unwrap();
+    assert_eq!(there(&w), Err(Error::ENODATA));
+    set(&w, Some(&value)).unwrap();
+    now(w.caller().change_mode(&place, Mode::new(0o755))).unwrap();
+    assert_eq!(there(&w), Ok(value.clone()));
+    w.become_user(1, 1);
+    assert_eq!(there(&w), Ok(value.clone()));
+    assert_eq!((set(&w, Some(&value)), set(&w, None)), (Err(Error::EPERM), Err(Error::EPERM)));
+}
+
+#[test]
 fn a_file_that_is_executed_cannot_be_written() {
     let w = World::new();
     w.put("/bin", b"elf");

@@ -41,6 +41,17 @@ pub trait FileSystem: Send + Sync {
     fn synchronize(&self) -> MaybeReady<'_, Result<()>> {
         MaybeReady::ready(Ok(()))
     }
+
+    /// Called when the last mount of the file system is gone, and when the system ends: everything
+    /// is brought to the storage, and the file system is not used any more.
+    fn end(&self) -> MaybeReady<'_, Result<()>> {
+        MaybeReady::ready(Ok(()))
+    }
+
+    /// Whether the file system itself cannot be written, whatever the options of a mount are.
+    fn is_read_only(&self) -> bool {
+        false
+    }
 }
 
 /// The file that [`Vnode::create`] makes.
@@ -395,6 +406,13 @@ pub trait Vnode: Any + Send + Sync {
     /// The memory that holds a regular file's data, to be mapped.
     fn memory(&self) -> Result<Arc<dyn super::FileMemory>> {
         Err(Error::ENODEV)
+    }
+
+    /// Whether the file may have extended attributes that are honoured, such as the one with the
+    /// privileges that it gives ([`crate::privilege::FilePrivileges`]). It is asked at each write,
+    /// so it takes no time.
+    fn has_attributes(&self) -> bool {
+        false
     }
 
     /// The value of an extended attribute; `ENODATA` if there is none.

@@ -210,7 +210,7 @@ mod tests {
                 }
                 5 => {
                     self.status_reads += 1;
-                    if self.sends_alone && self.status_reads % 4 == 0 {
+                    if self.sends_alone && self.status_reads.is_multiple_of(4) {
                         self.tick();
                     }
                     let empty = if self.transmitting.is_empty() { TRANSMITTER_EMPTY | ALL_SENT } else { 0 };

@@ -1,8 +1,8 @@
 //! What consoles show, in memory that is there after the server's end: a server that is started in
 //! its place shows it again.
 //!
-//! Each console has two places. A new description is written to the one that does not hold, and then
-//! holds: a server may end at any moment.
+//! Each console has two places. A new description is written to the one that does not hold, and
+//! then holds: a server may end at any moment.
 #![allow(unsafe_code, reason = "the memory is root's, not a Rust object")]
 
 use alloc::vec::Vec;

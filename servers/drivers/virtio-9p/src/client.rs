@@ -1,6 +1,7 @@
 //! The client's side of a channel of messages. No function but [`open`] waits for the driver.
 
 use crate::area::{Area, FREE, MESSAGE, REFUSED, REPLY, REQUEST, SIZE, get, put};
+use crate::disk_slot;
 use driver::connection::Connection;
 use interfaces::file_channel::Client;
 use l4::direct::Direct;
@@ -83,6 +84,22 @@ impl Channel {
         let slot = self.area.slot(slot);
         get(slot.words, reply);
         slot.pass(FREE, 0);
+    }
+
+    /// What the server asks for the disk in the last slot ([`disk_slot`]).
+    pub fn asked(&self) -> Option<Result<disk_slot::Ask, ()>> {
+        disk_slot::asked(&self.area)
+    }
+
+    /// Copies the data of a write that the server asks for.
+    pub fn asked_data(&self, data: &mut [u8]) {
+        disk_slot::data(&self.area, data);
+    }
+
+    /// Answers what the server asks ([`disk_slot::answer`]), and notifies it.
+    pub fn answer_asked(&self, done: Option<(u64, u64)>, data: &[u8]) {
+        disk_slot::answer(&self.area, done, data);
+        self.connection.notify();
     }
 
     /// Whether the driver has ended: then no more replies come.

@@ -7,3 +7,4 @@
 
 pub mod area;
 pub mod client;
+pub mod disk_slot;

@@ -210,7 +210,7 @@ fn clock_scale() {
         let before = l4::thread::system_clock();
         // SAFETY: every program may read the counter.
         let ticks = u128::from(unsafe { core::arch::x86_64::_rdtsc() });
-        let now = (ticks * scale >> 44) as u64;
+        let now = ((ticks * scale) >> 44) as u64;
         assert!((before..=l4::thread::system_clock()).contains(&now), "{now}");
     }
 }

@@ -1266,6 +1266,16 @@ where
             .sync_filesystem_with_observer(&mut self.device, &mut self.services.observer)
     }
 
+    /// Brings everything to stable storage as `sync` does, and empties the journal: the metadata
+    /// that it has are written to their places, and their copies in memory are dropped.
+    pub fn checkpoint(&mut self) -> Ext4Result<()> {
+        self.sync()?;
+        if self.options.readonly {
+            return Ok(());
+        }
+        self.device.umount_commit()
+    }
+
     /// Refreshes MMP ownership after the embedding runtime's lock-free wait.
     ///
     /// `elapsed` is the monotonic duration since the previous successful MMP

@@ -1,5 +1,6 @@
-//! The short way of a call of a kernel object: the request is read from the caller's memory,
-//! carried out, and the reply written into the caller's memory, in one trap and without a message.
+//! The short way of a call of a kernel object: the request is read from the caller's memory and
+//! carried out, and the reply is written into the caller's memory, in one trap and without a
+//! message.
 //!
 //! It is for requests without rights or memory, whose reply the caller waits for at the reply port.
 //! What differs from that, and what would have to wait, goes the general way.
@@ -20,7 +21,7 @@ use crate::machine::Machine;
 /// The most bytes of a request that goes this way.
 const LONGEST: usize = 512;
 
-/// Carries out a message to a kernel port, if it goes the short way. `table` are the caller's
+/// Carries out a message to a kernel port, if it goes the short way. `table` has the caller's
 /// names.
 #[inline(never)]
 pub(super) fn call<M: Machine>(

@@ -1,9 +1,9 @@
 //! Tracing (ptrace(2)): which thread traces which, the stops of traced threads, and their reports.
 //!
 //! A traced thread stops in its own request: it shows its registers to the machine, calls
-//! [`Table::begin_trace_stop`], and waits until its tracer resumes it
+//! [`begin_trace_stop`](super::Table::begin_trace_stop), and waits until its tracer resumes it
 //! ([`Processes::stop_for_tracer`](super::Processes::stop_for_tracer)). Its tracer learns of stops
-//! and of its end by wait ([`Table::wait_change`]).
+//! and of its end by wait ([`wait_change`](super::Table::wait_change)).
 
 mod end;
 mod requests;

@@ -1,6 +1,10 @@
 //! Privileges (POSIX: "appropriate privileges"): what single ones allow, the sets of them that a
 //! thread has, and how these change with user ids and by exec.
 
+mod file;
+
+pub use file::{FilePrivileges, PrivilegeAttribute};
+
 use crate::credentials::Ids;
 use crate::{Error, Result};
 
@@ -49,6 +53,8 @@ pub enum Privilege {
     Terminal = 26,
     /// May make device nodes.
     MakeNode = 27,
+    /// May set the privileges that files give.
+    SetFilePrivileges = 31,
     /// May read the system's log.
     Log = 34,
 }
@@ -193,24 +199,33 @@ impl PrivilegeSets {
         self
     }
 
-    /// The sets after exec with the user ids `user`. `gains_ids` says that the file's set-id bits
-    /// gave other ids than the real ones. No file names privileges itself.
-    pub(crate) fn for_exec(mut self, user: Ids, gains_ids: bool) -> PrivilegeSets {
-        if gains_ids {
+    /// The sets after exec with the user ids `user`, and whether they all begin as effective.
+    /// `gains_ids` says that the file's set-id bits gave other ids than the real ones, `file` what
+    /// privileges the file gives itself.
+    pub(crate) fn for_exec(
+        mut self,
+        user: Ids,
+        gains_ids: bool,
+        file: Option<FilePrivileges>,
+    ) -> (PrivilegeSets, bool) {
+        if gains_ids || file.is_some() {
             self.ambient = Privileges::NONE;
         }
-        self.permitted = self.ambient;
-        self.effective = self.ambient;
-        if !self.secure.contains(SecureBits::NO_ROOT) {
+        let mut given = file.map_or(Privileges::NONE, |file| file.given_to(&self));
+        let mut all_effective = file.is_some_and(|file| file.effective);
+        // A file that names its privileges has only these, though it is the superuser's with the
+        // set-user-id bit.
+        let named = file.is_some() && user.effective == 0 && user.real != 0;
+        if !self.secure.contains(SecureBits::NO_ROOT) && !named {
             if user.real == 0 || user.effective == 0 {
-                self.permitted = self.permitted.or(self.inheritable).or(self.bounding);
+                given = self.inheritable.or(self.bounding);
             }
-            if user.effective == 0 {
-                self.effective = self.permitted;
-            }
+            all_effective |= user.effective == 0;
         }
+        self.permitted = given.or(self.ambient);
+        self.effective = if all_effective { self.permitted } else { self.ambient };
         self.secure.remove(SecureBits::KEEP);
-        self
+        (self, all_effective)
     }
 
     /// The sets after capset(2). `EPERM` for privileges that the thread may not have.
@@ -284,6 +299,15 @@ mod tests {
         Ids { real, effective, saved, file: effective }
     }
 
+    fn after_exec(
+        sets: PrivilegeSets,
+        user: Ids,
+        gains_ids: bool,
+        file: Option<FilePrivileges>,
+    ) -> PrivilegeSets {
+        sets.for_exec(user, gains_ids, file).0
+    }
+
     fn only(privilege: Privilege) -> Privileges {
         Privileges::NONE.with(privilege)
     }
@@ -316,15 +340,15 @@ mod tests {
     fn exec_gives_the_superuser_what_is_in_the_bounding_set() {
         let bound = PrivilegeSets::ALL.drop_bounding(only(Privilege::Kill)).unwrap();
         assert!(bound.effective.has(Privilege::Kill), "until exec");
-        let root = bound.for_exec(Ids::all(0), false);
+        let root = after_exec(bound, Ids::all(0), false, None);
         assert!(!root.effective.has(Privilege::Kill) && root.effective.has(Privilege::Chown));
         // The real id alone makes them permitted only.
-        let real = bound.for_exec(ids(0, 1000, 1000), false);
+        let real = after_exec(bound, ids(0, 1000, 1000), false, None);
         assert_eq!((real.permitted, real.effective), (root.permitted, Privileges::NONE));
-        let user = bound.for_exec(USER, false);
+        let user = after_exec(bound, USER, false, None);
         assert_eq!((user.permitted, user.effective), (Privileges::NONE, Privileges::NONE));
         let plain = PrivilegeSets::ALL.set_secure(SecureBits::NO_ROOT.bits()).unwrap();
-        assert_eq!(plain.for_exec(Ids::all(0), false).permitted, Privileges::NONE);
+        assert_eq!(after_exec(plain, Ids::all(0), false, None).permitted, Privileges::NONE);
     }
 
     #[test]
@@ -334,15 +358,42 @@ mod tests {
         let sets = PrivilegeSets::ALL.set(Privileges::ALL, Privileges::ALL, kill).unwrap();
         let sets = sets.set_keep(true).unwrap().after_user_change(Ids::all(0), USER);
         let raised = sets.raise_ambient(kill).unwrap();
-        let executed = raised.for_exec(USER, false);
+        let executed = after_exec(raised, USER, false, None);
         assert_eq!((executed.permitted, executed.effective, executed.ambient), (kill, kill, kill));
         assert!(!executed.secure.contains(SecureBits::KEEP));
-        assert_eq!(raised.for_exec(ids(1000, 1001, 1001), true).effective, Privileges::NONE);
+        assert_eq!(after_exec(raised, ids(1000, 1001, 1001), true, None).effective, Privileges::NONE);
         // What is no longer permitted is no longer ambient.
         assert_eq!(executed.set(Privileges::NONE, Privileges::NONE, kill).unwrap().ambient, Privileges::NONE);
         let locked = sets.set(Privileges::ALL, Privileges::ALL, kill).unwrap();
         let locked = locked.set_secure(SecureBits::NO_AMBIENT_RAISE.bits()).unwrap();
         assert_eq!(locked.raise_ambient(kill), Err(Error::EPERM));
+    }
+
+    #[test]
+    fn a_file_gives_the_privileges_that_it_names() {
+        let (kill, chown, none) = (only(Privilege::Kill), only(Privilege::Chown), Privileges::NONE);
+        let user = PrivilegeSets::ALL.after_user_change(Ids::all(0), USER);
+        let file = FilePrivileges { permitted: kill, inheritable: chown, effective: true };
+        let (new, effective) = user.for_exec(USER, false, Some(file));
+        assert_eq!((new.permitted, new.effective, effective), (kill, kill, true));
+        let waiting = FilePrivileges { effective: false, ..file };
+        assert_eq!(after_exec(user, USER, false, Some(waiting)).effective, none, "the program makes them so");
+        let inheriting = PrivilegeSets { inheritable: chown, ..user };
+        assert_eq!(after_exec(inheriting, USER, false, Some(file)).effective, kill.or(chown));
+        let bound = PrivilegeSets { bounding: chown, ..user };
+        assert_eq!(after_exec(bound, USER, false, Some(file)).permitted, none);
+    }
+
+    #[test]
+    fn a_file_that_names_its_privileges_ends_ambient_ones_and_limits_a_superusers_program() {
+        let (kill, chown) = (only(Privilege::Kill), only(Privilege::Chown));
+        let file = FilePrivileges { permitted: kill, inheritable: Privileges::NONE, effective: true };
+        let ambient =
+            PrivilegeSets { permitted: chown, inheritable: chown, ambient: chown, ..PrivilegeSets::ALL };
+        let new = after_exec(ambient, USER, false, Some(file));
+        assert_eq!((new.permitted, new.ambient), (kill, Privileges::NONE));
+        assert_eq!(after_exec(PrivilegeSets::ALL, ids(1000, 0, 0), true, Some(file)).permitted, kill);
+        assert_eq!(after_exec(PrivilegeSets::ALL, Ids::all(0), false, Some(file)).permitted, Privileges::ALL);
     }
 
     #[test]

@@ -1,0 +1,315 @@
+//! ext4 file systems on disks. A file server of its own knows the format; it is reached by the
+//! messages of `lib/ninep`, and has the disk by requests to this side ([`DiskService`]).
+//!
+//! The file server has no other client, so what it said once stays true: nodes, attributes and
+//! names are kept. File data are in the page cache. What programs write is written to the disk by
+//! fsync(2), sync(2), after some seconds, and when memory is short.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `node` | vnodes |
+//! | `data` | the data of a regular file |
+//! | `names` | operations on directories, the names that are kept |
+//! | `extended` | extended attributes |
+//! | `service` | the disk, as the file server uses it |
+
+mod data;
+mod extended;
+mod names;
+mod node;
+mod service;
+
+pub use service::{DiskService, Operation};
+
+use crate::disk::Device;
+use crate::sync::{Mutex, SpinLock};
+use crate::v9fs::{Fid, Session, Transport};
+use crate::vfs::{
+    DeviceNumber, FileSystem, FileSystemStatus, FileSystemType, MemoryProvider, NAME_MAXIMUM, VnodeRef,
+};
+use crate::{Environment, Error, MaybeReady, Result};
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use alloc::sync::{Arc, Weak};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use names::Names;
+use ninep::{Attributes, Body, Call};
+use node::Node;
+
+/// The file servers that a system has.
+pub trait FileServers: Send + Sync {
+    /// The way to a file server that is free, whose disk is `device` from now on. `ENODEV`: there
+    /// is no file server; `EBUSY`: all have a file system.
+    fn connect(&self, device: &Device) -> Result<Arc<dyn Transport>>;
+
+    /// Says something to the administrator of the system.
+    fn log(&self, message: core::fmt::Arguments<'_>);
+}
+
+/// The type of these file systems.
+pub struct Ext4Type {
+    /// The file servers.
+    pub servers: Arc<dyn FileServers>,
+    /// Makes the memory of files.
+    pub memory: Arc<dyn MemoryProvider>,
+    /// The source of time.
+    pub environment: Arc<dyn Environment>,
+}
+
+impl FileSystemType for Ext4Type {
+    fn make<'a>(&'a self, _source: &'a [u8], _options: &'a [u8]) -> MaybeReady<'a, Result<VnodeRef>> {
+        MaybeReady::ready(Err(Error::ENOTBLK))
+    }
+
+    fn is_on_device(&self) -> bool {
+        true
+    }
+
+    fn make_on<'a>(
+        &'a self,
+        device: Device,
+        options: &'a [u8],
+        read_only: bool,
+    ) -> MaybeReady<'a, Result<VnodeRef>> {
+        MaybeReady::pending(async move {
+            let read_only = check_options(options, read_only)?;
+            let root: VnodeRef = Ext4::mount(self, &device, read_only).await?;
+            Ok(root)
+        })
+    }
+}
+
+/// Checks the options of a mount: those that ask for what is done anyway. Returns whether it is
+/// read-only.
+fn check_options(options: &[u8], mut read_only: bool) -> Result<bool> {
+    for option in options.split(|&byte| byte == b',').filter(|option| !option.is_empty()) {
+        match option {
+            b"ro" => read_only = true,
+            b"rw" | b"defaults" | b"data=ordered" | b"barrier" | b"barrier=1" | b"user_xattr" | b"noacl" => {}
+            b"errors=remount-ro" | b"errors=continue" | b"nodiscard" | b"lazytime" | b"nolazytime" => {}
+            b"auto_da_alloc" | b"delalloc" | b"block_validity" | b"nouid32" | b"noquota" | b"relatime" => {}
+            option if option.starts_with(b"commit=") || option.starts_with(b"stripe=") => {}
+            _ => return Err(Error::EINVAL),
+        }
+    }
+    Ok(read_only)
+}
+
+/// A file system.
+pub(super) struct Ext4 {
+    session: Arc<Session>,
+    memory: Arc<dyn MemoryProvider>,
+    environment: Arc<dyn Environment>,
+    device: DeviceNumber,
+    read_only: bool,
+    root: SpinLock<Weak<Node>>,
+    /// The nodes that exist, by the numbers of their files: a file has one node.
+    nodes: SpinLock<BTreeMap<u64, Weak<Node>>>,
+    /// Names that were looked up, with their nodes, which are kept for that.
+    names: SpinLock<Names>,
+    /// Locked while names change.
+    changing: Mutex<()>,
+    /// Files whose data or times the file server may not have. They are kept until they are
+    /// written.
+    dirty: SpinLock<BTreeMap<u64, Arc<Node>>>,
+    /// Whether the file server has changed anything since it was last asked to store it.
+    changed: AtomicBool,
+    /// How many bytes files can grow before the free space of the disk is looked at again.
+    room: AtomicU64,
+    /// Whether the file system is unmounted.
+    ended: AtomicBool,
+    status: SpinLock<FileSystemStatus>,
+}
+
+impl Ext4 {
+    async fn mount(of: &Ext4Type, device: &Device, read_only: bool) -> Result<Arc<Node>> {
+        let session = Session::begin(of.servers.connect(device)?).await?;
+        let fid = session.fid();
+        let now = of.environment.realtime();
+        let time = (now.seconds.max(0) as u64).saturating_mul(1_000_000_000) + u64::from(now.nanoseconds);
+        let reply = session.call(&Call::Mount { fid: fid.number, read_only, time }).await?;
+        reply.read(|body| {
+            body.mounted().map(|mounted| {
+                mounted.map(drop).map_err(|(number, why)| {
+                    let why = String::from_utf8_lossy(why).into_owned();
+                    of.servers.log(format_args!("{} cannot be mounted as ext4: {why}", device.name()));
+                    crate::v9fs::error_of(ninep::Failure::Server(number))
+                })
+            })
+        })??;
+        let number = device.number();
+        let file_system = Arc::new(Ext4 {
+            session,
+            memory: of.memory.clone(),
+            environment: of.environment.clone(),
+            device: number,
+            read_only: read_only || device.disk.about.read_only,
+            root: SpinLock::new(Weak::new()),
+            nodes: SpinLock::new(BTreeMap::new()),
+            names: SpinLock::new(Names::default()),
+            changing: Mutex::new(()),
+            dirty: SpinLock::new(BTreeMap::new()),
+            changed: AtomicBool::new(false),
+            room: AtomicU64::new(0),
+            ended: AtomicBool::new(false),
+            status: SpinLock::new(FileSystemStatus::without_store("ext4", number.minor.into())),
+        });
+        let reply = file_system.session.call(&Call::GetAttributes { fid: fid.number }).await?;
+        let root = file_system.node(fid, reply.read(Body::attributes)?, None)?;
+        *file_system.root.lock() = Arc::downgrade(&root);
+        // The root directory stays as long as the mount, which has it.
+        file_system.load_status().await?;
+        Ok(root)
+    }
+
+    /// The node of a file. `fid` is forgotten if the file has a node.
+    fn node(
+        self: &Arc<Self>,
+        fid: Fid,
+        attributes: Attributes,
+        place: Option<(Arc<Node>, &[u8])>,
+    ) -> Result<Arc<Node>> {
+        let number = attributes.qid.path;
+        let mut nodes = self.nodes.lock();
+        if let Some(node) = nodes.get(&number).and_then(Weak::upgrade) {
+            drop(nodes);
+            if let Some((parent, name)) = place {
+                node.is_at(parent, name);
+            }
+            return Ok(node);
+        }
+        let node = Node::new(self, fid, attributes, place)?;
+        nodes.insert(number, Arc::downgrade(&node));
+        Ok(node)
+    }
+
+    /// Notes that the file server is about to change something.
+    fn changed(&self) {
+        self.changed.store(true, Ordering::Release);
+    }
+
+    /// Carries out a request that changes something.
+    async fn change(&self, call: &Call<'_>) -> Result<()> {
+        self.changed();
+        self.session.perform(call).await
+    }
+
+    /// Checks that a file can grow by so many bytes. `ENOSPC`.
+    async fn reserve(&self, bytes: u64) -> Result<()> {
+        let take = |room: u64| room.checked_sub(bytes);
+        // Relaxed ordering: an estimate, which is made again when it is used up.
+        if self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
+            return Ok(());
+        }
+        // The data that are in memory only get their places first.
+        self.write_all_back().await?;
+        let status = self.load_status().await?;
+        let room = status.available_blocks.saturating_mul(status.block_size.into());
+        self.room.store(room.saturating_sub(bytes), Ordering::Relaxed);
+        if bytes <= room { Ok(()) } else { Err(Error::ENOSPC) }
+    }
+
+    fn is_dirty(&self, node: Arc<Node>) {
+        self.dirty.lock().insert(node.number, node);
+    }
+
+    /// Gives the file server all data and times that it does not have. Returns the first error.
+    async fn write_all_back(&self) -> Result<()> {
+        let all: alloc::vec::Vec<_> = self.dirty.lock().values().cloned().collect();
+        let mut result = Ok(());
+        for node in all {
+            let written = node.write_back().await;
+            let mut dirty = self.dirty.lock();
+            // This list and `node` have two references, and names have others. A file that was
+            // mapped and has more may still be, and its pages may change at any time.
+            let unused = Arc::strong_count(&node) <= 2 + node.kept();
+            let gone = match written.is_ok() && node.is_clean(unused) {
+                true => dirty.remove(&node.number),
+                false => None,
+            };
+            drop(dirty);
+            drop(gone);
+            result = result.and(written);
+        }
+        result
+    }
+
+    async fn store(&self) -> Result<()> {
+        let written = self.write_all_back().await;
+        if !self.changed.swap(false, Ordering::AcqRel) {
+            return written;
+        }
+        let root = self.root.lock().upgrade().ok_or(Error::EIO)?;
+        let call = Call::Synchronize { fid: root.fid(), data_only: false };
+        written.and(self.session.perform(&call).await)
+    }
+
+    async fn unmount(&self) -> Result<()> {
+        if self.ended.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let written = self.write_all_back().await;
+        let names = self.names.lock().clear();
+        drop(names);
+        let dirty = core::mem::take(&mut *self.dirty.lock());
+        drop(dirty);
+        written.and(self.session.perform(&Call::Unmount).await)
+    }
+}
+
+impl FileSystem for Ext4 {
+    fn status(&self) -> FileSystemStatus {
+        self.status.lock().clone()
+    }
+
+    fn options(&self) -> String {
+        if self.read_only { ",errors=remount-ro".to_string() } else { String::new() }
+    }
+
+    fn reconfigure(&self, options: &[u8]) -> Result<()> {
+        // What was mounted read-only has nothing with which it could be written.
+        match check_options(options, self.read_only)? {
+            read_only if read_only == self.read_only => Ok(()),
+            true => Ok(()),
+            false => Err(Error::EROFS),
+        }
+    }
+
+    fn load_status(&self) -> MaybeReady<'_, Result<FileSystemStatus>> {
+        MaybeReady::pending(async move {
+            let reply = self.session.call(&Call::Statfs { fid: 0 }).await?;
+            let status = reply.read(Body::status)?;
+            let [blocks, free_blocks, available_blocks] = status.blocks;
+            let [files, free_files] = status.files;
+            let status = FileSystemStatus {
+                block_size: status.block_size.max(1),
+                blocks,
+                free_blocks,
+                available_blocks,
+                files,
+                free_files,
+                name_maximum: status.name_maximum.min(NAME_MAXIMUM as u32),
+                ..FileSystemStatus::without_store("ext4", self.device.minor.into())
+            };
+            *self.status.lock() = status.clone();
+            Ok(status)
+        })
+    }
+
+    fn synchronize(&self) -> MaybeReady<'_, Result<()>> {
+        if self.ended.load(Ordering::Acquire)
+            || (self.dirty.lock().is_empty() && !self.changed.load(Ordering::Acquire))
+        {
+            return MaybeReady::ready(Ok(()));
+        }
+        MaybeReady::pending(self.store())
+    }
+
+    fn end(&self) -> MaybeReady<'_, Result<()>> {
+        MaybeReady::pending(self.unmount())
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+}

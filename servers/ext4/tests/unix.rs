@@ -1,0 +1,257 @@
+//! The Unix library's file system over the file server, on a disk in memory.
+
+#![allow(unreachable_pub, reason = "the common module is shared by test programs")]
+
+mod common;
+
+use common::{Disk, MESSAGE, Ticks, fsck, mkfs};
+use ext4::FileServer;
+use std::sync::{Arc, Mutex};
+use unix::disk::{About, Data, Device};
+use unix::ext4::{Ext4Type, FileServers};
+use unix::testing::{TestEnvironment, World, memory, now};
+use unix::v9fs::Transport;
+use unix::vfs::{At, AttributeCondition, FileMemory, FileSystemType, OpenFlags, RenameHow, VnodeRef};
+use unix::{BoxFuture, Bytes, Error, MaybeReady, Result, UserBuffer};
+
+const READ_WRITE: OpenFlags = OpenFlags::READ_WRITE;
+
+/// The way to a file server, which answers each message when it is sent.
+struct Direct(Mutex<FileServer<Disk, Ticks>>);
+
+impl Transport for Direct {
+    fn message_size(&self) -> usize {
+        MESSAGE
+    }
+
+    fn exchange(&self, request: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>>> {
+        let reply = self.0.lock().unwrap().answer(&request);
+        Box::pin(async move { Ok(reply) })
+    }
+}
+
+struct OneServer(Disk, Mutex<Vec<String>>);
+
+impl FileServers for OneServer {
+    fn connect(&self, _: &Device) -> Result<Arc<dyn Transport>> {
+        Ok(Arc::new(Direct(Mutex::new(FileServer::new(self.0.clone(), Ticks::default(), MESSAGE)))))
+    }
+
+    fn log(&self, message: core::fmt::Arguments<'_>) {
+        self.1.lock().unwrap().push(message.to_string());
+    }
+}
+
+/// A disk's contents that nothing uses.
+struct NoData;
+
+impl Data for NoData {
+    fn memory(&self) -> Arc<dyn FileMemory> {
+        unreachable!("the file server has the disk")
+    }
+
+    fn write_back(&self, _: std::ops::Range<u64>, _: bool) -> MaybeReady<'_, Result<()>> {
+        MaybeReady::ready(Ok(()))
+    }
+
+    fn failures(&self) -> u32 {
+        0
+    }
+
+    fn flush(&self) -> MaybeReady<'_, Result<()>> {
+        MaybeReady::ready(Ok(()))
+    }
+
+    fn discard(&self, _: std::ops::Range<u64>) -> MaybeReady<'_, Result<()>> {
+        MaybeReady::ready(Ok(()))
+    }
+}
+
+fn device() -> Device {
+    let about = About {
+        size: 16 << 20,
+        logical: 512,
+        physical: 512,
+        read_only: false,
+        has_cache: true,
+        discard: 0,
+        geometry: None,
+        serial: Vec::new(),
+    };
+    let number = unix::vfs::DeviceNumber { major: 254, minor: 0 };
+    Device { disk: unix::disk::Disk::new("vda", number, about, Arc::new(NoData)), partition: None }
+}
+
+fn mount(disk: &Disk, read_only: bool) -> Result<World> {
+    let environment = TestEnvironment::new();
+    let servers = Arc::new(OneServer(disk.clone(), Mutex::default()));
+    let kind = Ext4Type { servers, memory: memory(), environment: environment.clone() };
+    let root: VnodeRef = now(kind.make_on(device(), b"", read_only))?;
+    Ok(World::on(root, environment))
+}
+
+/// Unmounts, and checks that e2fsck finds nothing wrong.
+fn end(w: World, disk: &Disk) {
+    now(w.vfs.end_file_systems()).unwrap();
+    let found = fsck(&disk.data());
+    assert!(found.is_empty(), "{found}");
+}
+
+#[test]
+fn files_last() {
+    let disk = mkfs(16, &["-b", "4096"]);
+    let w = mount(&disk, false).unwrap();
+    let content: Vec<u8> = (0..300_000_u32).map(|at| (at / 7) as u8).collect();
+    w.mkdir("/d");
+    w.put("/d/f", &content);
+    w.symlink("d/f", "/link");
+    assert!(w.cat("/link").unwrap() == content);
+    let here = At::Current;
+    now(w.caller().link(&here, b"/d/f", false, false, &here, b"/other")).unwrap();
+    let mut names = w.list("/").unwrap();
+    names.sort();
+    assert_eq!(names, ["d", "link", "lost+found", "other"]);
+    end(w, &disk);
+    let w = mount(&disk, false).unwrap();
+    assert!(w.cat("/other").unwrap() == content);
+    let file = w.open("/d/f", READ_WRITE).unwrap();
+    assert_eq!((file.metadata().links, file.metadata().size), (2, 300_000));
+    now(file.truncate(&w.caller(), 100_000)).unwrap();
+    now(file.truncate(&w.caller(), 200_000)).unwrap();
+    let append = w.open("/d/f", OpenFlags::WRITE | OpenFlags::APPEND).unwrap();
+    assert_eq!(w.write(&append, b"the end"), Ok(7));
+    drop((file, append));
+    let expected = [&content[..100_000], &[0; 100_000], b"the end"].concat();
+    assert!(w.cat("/other").unwrap() == expected);
+    end(w, &disk);
+    let w = mount(&disk, true).unwrap();
+    assert!(w.cat("/other").unwrap() == expected);
+    end(w, &disk);
+}
+
+#[test]
+fn names_are_exchanged_replaced_and_forgotten() {
+    let disk = mkfs(16, &["-b", "4096"]);
+    let w = mount(&disk, false).unwrap();
+    let (caller, here) = (w.caller(), At::Current);
+    w.mkdir("/a");
+    w.mkdir("/a/b");
+    w.put("/f", b"1");
+    w.put("/a/g", b"2");
+    now(caller.rename(&here, b"/f", &here, b"/a/g", RenameHow::Exchange)).unwrap();
+    assert_eq!((w.cat("/f").unwrap(), w.cat("/a/g").unwrap()), (b"2".to_vec(), b"1".to_vec()));
+    let open = w.open("/a/g", OpenFlags::READ).unwrap();
+    now(caller.rename(&here, b"/f", &here, b"/a/g", RenameHow::Replace)).unwrap();
+    assert_eq!(w.read(&open, 10).unwrap(), b"1");
+    assert_eq!(open.metadata().links, 0);
+    assert_eq!(w.cat("/f"), Err(Error::ENOENT));
+    let into_itself = now(caller.rename(&here, b"/a", &here, b"/a/b/c", RenameHow::Replace));
+    assert_eq!(into_itself, Err(Error::EINVAL));
+    assert_eq!(now(caller.remove_directory(&here, b"/a")), Err(Error::ENOTEMPTY));
+    now(caller.remove_directory(&here, b"/a/b")).unwrap();
+    now(caller.unlink(&here, b"/a/g")).unwrap();
+    now(caller.remove_directory(&here, b"/a")).unwrap();
+    assert_eq!(w.list("/").unwrap(), ["lost+found"]);
+    drop(open);
+    end(w, &disk);
+}
+
+fn read_memory(memory: &Arc<dyn FileMemory>, offset: u64, length: usize) -> Vec<u8> {
+    let mut bytes = Bytes::empty(length);
+    let mut at = offset;
+    while bytes.remaining() > 0 {
+        match now(memory.read(at, bytes.remaining(), &mut bytes)).unwrap() {
+            0 => break,
+            count => at += count as u64,
+        }
+    }
+    bytes.done().to_vec()
+}
+
+#[test]
+fn mappings_and_reads_show_the_same_pages() {
+    let disk = mkfs(16, &["-b", "4096"]);
+    let w = mount(&disk, false).unwrap();
+    w.put("/f", &[5; 10_000]);
+    let file = w.open("/f", READ_WRITE).unwrap();
+    let memory = file.memory(true).unwrap();
+    assert_eq!(read_memory(&memory, 8000, 100), [5; 100]);
+    now(memory.write(100, 3, &mut Bytes::of(b"abc"))).unwrap();
+    assert_eq!(&w.cat("/f").unwrap()[99..104], b"\x05abc\x05");
+    now(file.synchronize()).unwrap();
+    // The machine stops: what was synchronized is there.
+    let w2 = mount(&Disk::of(disk.data()), false).unwrap();
+    assert_eq!(&w2.cat("/f").unwrap()[99..104], b"\x05abc\x05");
+    drop((file, memory));
+    end(w, &disk);
+}
+
+#[test]
+fn attributes_times_and_space() {
+    let disk = mkfs(16, &["-b", "4096"]);
+    let w = mount(&disk, false).unwrap();
+    w.put("/f", b"content");
+    let place = now(w.caller().find(&At::Current, b"/f", true)).unwrap().location;
+    let set = |name: &[u8], value, condition| now(place.vnode.set_attribute(name, value, condition));
+    set(b"user.x", Some(&b""[..]), AttributeCondition::Create).unwrap();
+    assert_eq!(set(b"user.x", Some(&b"v"[..]), AttributeCondition::Create), Err(Error::EEXIST));
+    set(b"user.x", Some(&b"v"[..]), AttributeCondition::Any).unwrap();
+    assert_eq!(now(place.vnode.attributes()).unwrap(), b"user.x\0");
+    let time = unix::Timestamp { seconds: 1_234_567, nanoseconds: 89 };
+    let change =
+        unix::vfs::AttributeChange { modified: Some(unix::vfs::SetTime::To(time)), ..Default::default() };
+    now(place.vnode.change(change)).unwrap();
+    let file = w.open("/f", READ_WRITE).unwrap();
+    now(place.vnode.allocate(1 << 20, 4096, false, false)).unwrap();
+    assert_eq!(file.metadata().size, (1 << 20) + 4096);
+    assert_eq!(now(place.vnode.seek_data(0, true)), Ok(4096));
+    assert_eq!(now(place.vnode.seek_data(4096, false)), Err(Error::ENXIO));
+    now(place.vnode.allocate(0, 4, true, true)).unwrap();
+    assert_eq!(&w.cat("/f").unwrap()[..8], b"\0\0\0\0ent\0");
+    w.put("/g", b"later");
+    let other = now(w.caller().find(&At::Current, b"/g", true)).unwrap().location;
+    let change =
+        unix::vfs::AttributeChange { modified: Some(unix::vfs::SetTime::To(time)), ..Default::default() };
+    now(other.vnode.change(change)).unwrap();
+    drop((place, other, file));
+    end(w, &disk);
+    let w = mount(&disk, false).unwrap();
+    let place = now(w.caller().find(&At::Current, b"/g", true)).unwrap().location;
+    // The data were written after the time was set, which stays nevertheless.
+    assert_eq!(place.vnode.metadata().modified, time);
+    assert_eq!(w.cat("/g").unwrap(), b"later");
+    drop(place);
+    end(w, &disk);
+}
+
+#[test]
+fn a_full_disk_refuses_what_it_could_not_keep() {
+    let disk = mkfs(8, &["-b", "4096"]);
+    let w = mount(&disk, false).unwrap();
+    let file = w.open("/big", READ_WRITE | OpenFlags::CREATE).unwrap();
+    let part = vec![7; 64 << 10];
+    let mut written = 0;
+    let error = loop {
+        match w.write(&file, &part) {
+            Ok(count) => written += count,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error, Error::ENOSPC);
+    now(file.synchronize()).unwrap();
+    assert!(written > 1 << 20);
+    drop(file);
+    now(w.caller().unlink(&At::Current, b"/big")).unwrap();
+    w.put("/small", &part);
+    end(w, &disk);
+}
+
+#[test]
+fn what_cannot_be_mounted_is_logged_with_its_reason() {
+    let servers = Arc::new(OneServer(Disk::of(vec![0; 1 << 20]), Mutex::default()));
+    let kind = Ext4Type { servers: servers.clone(), memory: memory(), environment: TestEnvironment::new() };
+    assert_eq!(now(kind.make_on(device(), b"", false)).map(drop), Err(Error::EINVAL));
+    assert_eq!(*servers.1.lock().unwrap(), ["vda cannot be mounted as ext4: it is no ext4 file system"]);
+    assert_eq!(now(kind.make_on(device(), b"nonsense", false)).map(drop), Err(Error::EINVAL));
+    assert_eq!(now(kind.make(b"/dev/vda", b"")).map(drop), Err(Error::ENOTBLK));
+}
