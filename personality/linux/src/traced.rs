@@ -127,7 +127,7 @@ impl<M: Machine> Linux<M> {
             // The system call was the one instruction.
             Some(how) if how.is_step() => {
                 let at = all(resume, thread)?.rip;
-                processes.with(|table| table.force(tid, Fault::Breakpoint.at(at)));
+                processes.with(|table| table.force(tid, Fault::StepOfCall.at(at)));
                 Ok(())
             }
             _ => Ok(()),

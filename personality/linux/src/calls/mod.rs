@@ -312,7 +312,7 @@ table! { call, number:
     times: Once => boxed(process::times(call)).await,
     getpriority: Once => process::getpriority(call),
     setpriority: Once => process::setpriority(call),
-    prctl: Once => boxed(process::prctl(call)).await,
+    prctl: Once(!process::sets_filter(call)) => boxed(process::prctl(call)).await,
     arch_prctl: Registers => boxed(process::arch_prctl(call)).await,
     set_tid_address: Once => process::set_tid_address(call),
     set_robust_list: Once => process::set_robust_list(call),

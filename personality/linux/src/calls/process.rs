@@ -365,6 +365,14 @@ pub(crate) fn setpriority<M: Machine>(call: &Call<'_, M>) -> Done {
     result
 }
 
+/// The request of prctl that sets a filter of system calls.
+const SET_SECCOMP: u32 = 22;
+
+/// Whether this call of prctl changes which calls of the thread are observed.
+pub(crate) fn sets_filter<M: Machine>(call: &Call<'_, M>) -> bool {
+    call.uint(0) == SET_SECCOMP
+}
+
 pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
     const SET_PDEATHSIG: u32 = 1;
     const GET_PDEATHSIG: u32 = 2;
@@ -380,7 +388,6 @@ pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
     // which there are not.
     const GET_TIMING: u32 = 13;
     const GET_SECCOMP: u32 = 21;
-    const SET_SECCOMP: u32 = 22;
     const GET_TIME_STAMPS: u32 = 25;
     const GET_TIMER_SLACK: u32 = 30;
     const GET_HUGE_PAGES_DISABLED: u32 = 42;

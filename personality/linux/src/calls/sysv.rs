@@ -38,6 +38,7 @@ fn user<M: Machine>(call: &Call<'_, M>) -> User {
         identity: call.thread.credentials().effective_identity(),
         process: call.pid().number(),
         now: call.system().environment().realtime().seconds,
+        account: call.account(),
     }
 }
 
@@ -360,9 +361,9 @@ pub(crate) async fn msgsnd<M: Machine>(call: &Call<'_, M>) -> Done {
     }
     let kind = u64::from_le_bytes(call.read(call.arg(1)).await?) as i64;
     let bytes = call.memory().read_bytes(call.arg(1).wrapping_add(8), size).await?;
-    let (user, account) = (user(call), call.account());
+    let user = user(call);
     let no_wait = call.uint(3) & NO_WAIT != 0;
-    let sending = objects(call).queues.send(&user, &account, call.int(0), (kind, bytes), no_wait);
+    let sending = objects(call).queues.send(&user, call.int(0), (kind, bytes), no_wait);
     call.wait(RestartKind::Never, Box::pin(sending)).await??;
     Ok(0)
 }

@@ -136,14 +136,14 @@ pub fn child_code(event: ChildEvent) -> (i32, i32) {
 
 fn fault_code(fault: Fault) -> i32 {
     match fault {
-        Fault::NotMapped | Fault::Alignment | Fault::IntegerDivide | Fault::Breakpoint => 1,
+        Fault::NotMapped | Fault::Alignment | Fault::IntegerDivide | Fault::StepOfCall => 1,
         Fault::NotPermitted
         | Fault::NoObject
         | Fault::IntegerOverflow
         | Fault::Step
         | Fault::IllegalInstruction => 2,
         Fault::FloatInvalid => 7,
-        Fault::NotCanonical => SI_KERNEL,
+        Fault::NotCanonical | Fault::Breakpoint => SI_KERNEL,
     }
 }
 
@@ -174,7 +174,8 @@ pub fn to_information(information: &SignalInformation) -> [u8; 128] {
             writer.i32(8, 1).u64(16, address).u32(24, call).u32(28, architecture)
         }
         Cause::Fault { fault, address } => {
-            let address = if fault == Fault::NotCanonical { 0 } else { address };
+            let has_none = matches!(fault, Fault::NotCanonical | Fault::Breakpoint);
+            let address = if has_none { 0 } else { address };
             writer.i32(8, fault_code(fault)).u64(16, address)
         }
     }

@@ -4,6 +4,7 @@ mod consoles;
 mod costs;
 mod edges;
 mod files;
+mod filters;
 mod frames;
 mod halves;
 mod hammer;

@@ -130,8 +130,10 @@ pub enum Fault {
     IntegerOverflow,
     /// Invalid floating-point operation (FPE_FLTINV).
     FloatInvalid,
-    /// A breakpoint was reached (TRAP_BRKPT).
+    /// A breakpoint instruction was executed; reported without an address.
     Breakpoint,
+    /// A system call was made in single-step mode (TRAP_BRKPT).
+    StepOfCall,
     /// One instruction was executed in single-step mode (TRAP_TRACE).
     Step,
 }
@@ -144,7 +146,7 @@ impl Fault {
             Fault::Alignment | Fault::NoObject => Signal::BUS,
             Fault::IllegalInstruction => Signal::ILL,
             Fault::IntegerDivide | Fault::IntegerOverflow | Fault::FloatInvalid => Signal::FPE,
-            Fault::Breakpoint | Fault::Step => Signal::TRAP,
+            Fault::Breakpoint | Fault::Step | Fault::StepOfCall => Signal::TRAP,
         }
     }
 

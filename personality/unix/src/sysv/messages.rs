@@ -2,7 +2,7 @@
 
 use super::User;
 use super::objects::{Access, Find, Object, Permission, Registry};
-use crate::account::{Account, Charge};
+use crate::account::Charge;
 use crate::poll::{PollQueue, Readiness, until_ready};
 use crate::sync::SpinLock;
 use crate::{AttemptError, Error, Privilege, Result};
@@ -48,6 +48,7 @@ pub struct Queue {
     /// The process that received last.
     pub receiver: u32,
     queue: Arc<PollQueue>,
+    _charge: Charge,
 }
 
 impl Queue {
@@ -139,6 +140,7 @@ impl MessageQueues {
             if let Some(id) = queues.find(user, find, |_| Ok(()))? {
                 return Ok(id);
             }
+            let charge = user.charge(0)?;
             queues.add(user, find, |permission| Queue {
                 permission,
                 messages: VecDeque::new(),
@@ -150,6 +152,7 @@ impl MessageQueues {
                 sender: 0,
                 receiver: 0,
                 queue: Arc::new(PollQueue::new()),
+                _charge: charge,
             })
         })
     }
@@ -160,17 +163,14 @@ impl MessageQueues {
     pub async fn send(
         &self,
         user: &User,
-        account: &Arc<Account>,
         id: i32,
         (kind, bytes): (i64, Vec<u8>),
         no_wait: bool,
     ) -> Result<()> {
-        /// Bytes of the server's memory for a message, in addition to its own.
-        const OVERHEAD: u64 = 64;
         if kind < 1 || bytes.len() > SIZE_LIMIT {
             return Err(Error::EINVAL);
         }
-        let charge = account.charge_memory(bytes.len() as u64 + OVERHEAD).ok_or(Error::ENOMEM)?;
+        let charge = user.charge(bytes.len() as u64)?;
         let queue = self.with(|queues| Ok::<_, Error>(queues.get(id)?.queue.clone()))?;
         let mut message = Some(Message { kind, bytes, _charge: charge });
         let mut known = false;

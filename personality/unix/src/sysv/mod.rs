@@ -9,6 +9,9 @@ pub mod shared_memory;
 #[cfg(test)]
 mod tests;
 
+use crate::account::{Account, Charge};
+use crate::{Error, Result};
+use alloc::sync::Arc;
 use messages::MessageQueues;
 use semaphores::Semaphores;
 use shared_memory::Segments;
@@ -33,4 +36,16 @@ pub struct User {
     pub process: u32,
     /// The present time, in seconds since 1970.
     pub now: i64,
+    /// The account to which what the process makes is charged.
+    pub account: Arc<Account>,
+}
+
+/// Bytes of the server's memory for an object, in addition to its contents.
+const OBJECT_BYTES: u64 = 256;
+
+impl User {
+    /// Charges an object whose contents take this many bytes of the server's memory. `ENOMEM`.
+    fn charge(&self, bytes: u64) -> Result<Charge> {
+        self.account.charge_memory(OBJECT_BYTES + bytes).ok_or(Error::ENOMEM)
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::User;
 use super::objects::{Access, Find, Object, Permission, Registry};
+use crate::account::Charge;
 use crate::poll::{PollQueue, Readiness, until_ready};
 use crate::sync::SpinLock;
 use crate::{AttemptError, Error, Result};
@@ -55,6 +56,7 @@ pub struct Set {
     /// When the set was made or changed otherwise.
     pub changed: i64,
     queue: Arc<PollQueue>,
+    _charge: Charge,
 }
 
 impl Object for Set {
@@ -72,7 +74,7 @@ struct State {
     undo: Undo,
 }
 
-type Undo = BTreeMap<(u32, i32), Vec<i32>>;
+type Undo = BTreeMap<(u32, i32), (Vec<i32>, Charge)>;
 
 impl Default for Semaphores {
     fn default() -> Semaphores {
@@ -111,12 +113,14 @@ impl Semaphores {
             let mut semaphores = Vec::new();
             semaphores.try_reserve_exact(size).map_err(|_| Error::ENOMEM)?;
             semaphores.resize(size, Semaphore::default());
+            let charge = user.charge((size * size_of::<Semaphore>()) as u64)?;
             sets.add(user, find, |permission| Set {
                 permission,
                 semaphores,
                 operated: 0,
                 changed: user.now,
                 queue: Arc::new(PollQueue::new()),
+                _charge: charge,
             })
         })
     }
@@ -192,8 +196,8 @@ impl Semaphores {
             for (semaphore, value) in semaphores.iter_mut().zip(values) {
                 (semaphore.value, semaphore.process) = (*value, user.process);
             }
-            for (_, undo) in undo.iter_mut().filter(|((_, set), _)| *set == id) {
-                undo[first..end].fill(0);
+            for (_, (changes, _)) in undo.iter_mut().filter(|((_, set), _)| *set == id) {
+                changes[first..end].fill(0);
             }
             set.changed = user.now;
             set.queue.clone()
@@ -222,7 +226,7 @@ impl Semaphores {
             let own = (process, i32::MIN)..=(process, i32::MAX);
             let ids: Vec<i32> = undo.range(own).map(|((_, id), _)| *id).collect();
             for id in ids {
-                let Some(changes) = undo.remove(&(process, id)) else { continue };
+                let Some((changes, _)) = undo.remove(&(process, id)) else { continue };
                 let Ok(set) = sets.get_mut(id) else { continue };
                 for (semaphore, change) in set.semaphores.iter_mut().zip(changes) {
                     if change != 0 {
@@ -247,6 +251,15 @@ impl Set {
         operations: &[Operation],
         undo: &mut Undo,
     ) -> Result<Option<(Obstacle, bool)>> {
+        let (own, count) = ((user.process, id), self.semaphores.len());
+        let undoes = operations.iter().any(|operation| operation.undo && operation.change != 0);
+        if undoes && !undo.contains_key(&own) {
+            let charge = user.charge((count * size_of::<i32>()) as u64)?;
+            let mut changes = Vec::new();
+            changes.try_reserve_exact(count).map_err(|_| Error::ENOMEM)?;
+            changes.resize(count, 0);
+            undo.insert(own, (changes, charge));
+        }
         let mut changed: Vec<(usize, i32)> = Vec::new();
         let mut result = Ok(None);
         for operation in operations {
@@ -272,11 +285,11 @@ impl Set {
             }
             return result;
         }
-        let count = self.semaphores.len();
         for operation in operations {
             self.semaphores[usize::from(operation.number)].process = user.process;
-            if operation.undo && operation.change != 0 {
-                let changes = undo.entry((user.process, id)).or_insert_with(|| alloc::vec![0; count]);
+            if operation.undo
+                && let Some((changes, _)) = undo.get_mut(&own)
+            {
                 changes[usize::from(operation.number)] -= i32::from(operation.change);
             }
         }

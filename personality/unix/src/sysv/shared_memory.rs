@@ -3,6 +3,7 @@
 
 use super::User;
 use super::objects::{Access, Find, Object, Permission, Registry};
+use crate::account::Charge;
 use crate::file::OpenFile;
 use crate::sync::SpinLock;
 use crate::{Error, Result};
@@ -47,6 +48,7 @@ pub struct Segment {
     pub changed: i64,
     /// Whether its owner wants it to stay in memory (SHM_LOCK).
     pub is_locked: bool,
+    _charge: Charge,
 }
 
 impl Object for Segment {
@@ -126,6 +128,7 @@ impl Segments {
             if let Some(id) = segments.find(user, find, |_| Ok(()))? {
                 return Ok(id);
             }
+            let charge = user.charge(0)?;
             segments.add(user, find, |permission| Segment {
                 permission,
                 size,
@@ -136,6 +139,7 @@ impl Segments {
                 detached: 0,
                 changed: user.now,
                 is_locked: false,
+                _charge: charge,
             })
         })
     }

@@ -13,7 +13,7 @@ use core::task::{Context, Poll, Waker};
 
 fn user(number: u32, process: u32) -> User {
     let identity = Identity::new(number, number, Arc::new([])).with_privileges(Privileges::NONE);
-    User { identity, process, now: 1000 }
+    User { identity, process, now: 1000, account: Account::new(number, Settings::new(1 << 30)) }
 }
 
 fn find(key: i32, mode: u32) -> Find {
@@ -115,9 +115,8 @@ fn changes_are_taken_back_at_the_end_of_a_process() {
 fn messages_are_received_by_type_and_wait_for_room() {
     let queues = MessageQueues::default();
     let owner = user(1, 10);
-    let account = Account::new(1, Settings::new(1 << 30));
     let id = queues.get(&owner, find(1, 0o600)).unwrap();
-    let send = |kind, text: &[u8]| now(queues.send(&owner, &account, id, (kind, text.to_vec()), true));
+    let send = |kind, text: &[u8]| now(queues.send(&owner, id, (kind, text.to_vec()), true));
     let how = Receive { which: Which::First, room: 100, truncate: false, no_wait: true };
     let receive = |which| now(queues.receive(&owner, id, Receive { which, ..how }));
     assert_eq!(send(0, b"x"), Err(Error::EINVAL));
@@ -134,7 +133,7 @@ fn messages_are_received_by_type_and_wait_for_room() {
         send(1, &[0; 8192]).unwrap();
     }
     assert_eq!(send(1, b"x"), Err(Error::EAGAIN));
-    let mut waits = Box::pin(queues.send(&owner, &account, id, (5, b"late".to_vec()), false));
+    let mut waits = Box::pin(queues.send(&owner, id, (5, b"late".to_vec()), false));
     assert!(poll(waits.as_mut()).is_pending());
     assert!(now(queues.receive(&owner, id, Receive { room: 9000, ..how })).is_ok());
     assert_eq!(poll(waits.as_mut()), Poll::Ready(Ok(())));
