@@ -33,7 +33,7 @@ impl TimeScale {
 
     /// The nanoseconds at a count of the counter.
     fn nanoseconds(self, ticks: u64) -> u64 {
-        (u128::from(ticks) * u128::from(self.multiplier) >> self.shift) as u64
+        ((u128::from(ticks) * u128::from(self.multiplier)) >> self.shift) as u64
     }
 }
 

@@ -24,7 +24,7 @@ use crate::environment::TimeScale;
 /// after the page of bounce mode.
 pub(crate) const ADDRESS: u64 = 0x7fff_8000_2000;
 /// The address of the page with the clock.
-const CLOCK: u64 = ADDRESS + PAGE_SIZE as u64;
+const CLOCK: u64 = ADDRESS + PAGE_SIZE;
 
 /// What every program finds there.
 pub(crate) const PAGES: [SystemPage; 2] = [
@@ -85,7 +85,7 @@ impl SharedObject {
         address: u64,
         access: Protection,
     ) -> Result<bool> {
-        let allowed = match address & !(PAGE_SIZE as u64 - 1) {
+        let allowed = match address & !(PAGE_SIZE - 1) {
             ADDRESS => Protection::READ | Protection::EXECUTE,
             CLOCK => Protection::READ,
             _ => return Ok(false),

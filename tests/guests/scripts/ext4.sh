@@ -31,8 +31,9 @@ ln a/b/c/file hard
 ln -s a/b/c soft
 check "a file by its names" "content content" "$(cat hard) $(cat soft/file)"
 check "its links" 2 "$(stat -c %h hard)"
-chmod 4751 hard
+# A change of the owner takes the set-user-id bit away, root's too.
 chown 12:34 hard
+chmod 4751 hard
 touch -d '2001-02-03 04:05:06.123456789 UTC' hard
 check "attributes" "4751 12 34 2001-02-03 04:05:06.123456789 +0000" "$(TZ=UTC stat -c '%a %u %g %y' a/b/c/file)"
 mkfifo fifo

@@ -11,8 +11,8 @@ const GETPID: u64 = 39;
 const GETUID: u64 = 102;
 const ALLOW: u32 = 0x7fff_0000;
 
-/// A filter at [`DATA`] that returns `value` for call `number` and allows others: the address of its
-/// struct sock_fprog.
+/// A filter at [`DATA`] that returns `value` for call `number` and allows others: the address of
+/// its struct sock_fprog.
 async fn filter(p: &mut Program, number: u64, value: u32) -> Result<u64, Gone> {
     let code = |code: u16, skip: u16, operand: u32| {
         u64::from(code) | u64::from(skip) << 16 | u64::from(operand) << 32
