@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
 use std::process::Child;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
 
 /// A process that is killed when this is dropped, so that no machine outlives its run.
@@ -48,10 +49,13 @@ pub fn show(terminal: &mut impl Write, shown: &[u8]) -> Result<bool> {
 pub struct Scratch(pub PathBuf);
 
 impl Scratch {
-    /// Makes the directory; `name` becomes a part of its name.
+    /// Makes a directory of its own for each call; `name` becomes a part of its name.
     pub fn new(name: &str) -> Result<Scratch> {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
         // The directory is not in the tree, because the paths of sockets must be short.
-        let path = std::env::temp_dir().join(format!("mac-{}-{}", std::process::id(), file_name(name)));
+        let name = format!("mac-{}-{number}-{}", std::process::id(), file_name(name));
+        let path = std::env::temp_dir().join(name);
         fs::create_dir_all(&path).with_context(|| format!("cannot create {}", path.display()))?;
         Ok(Scratch(path))
     }
@@ -72,6 +76,13 @@ pub fn file_name(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_of_a_name_are_two_directories() {
+        let (first, second) = (Scratch::new("twice").unwrap(), Scratch::new("twice").unwrap());
+        drop(first);
+        assert!(second.0.is_dir());
+    }
 
     #[test]
     fn a_run_name_becomes_a_plain_file_name() {

@@ -142,6 +142,7 @@ global_asm!(
     user_bits = const USER_END.ilog2() + 1,
     forward = const FORWARD,
     forwarded_flags = const redirect::FORWARDED_FLAGS,
+    program_flags = const x2::control::PROGRAM_FLAGS,
     fixed_flags = const USER_FLAGS,
     read = const Rights::READ.bits(),
     write = const Rights::WRITE.bits(),

@@ -191,7 +191,7 @@ fast_end_exception:
     take_word 17, rcx
     push    rcx
     take_word 18, rcx
-    and     ecx, {forwarded_flags}
+    and     ecx, {program_flags}
     or      ecx, {fixed_flags}
     push    rcx
     push    {user_code}

@@ -144,9 +144,9 @@ fn reply_masks_flags() {
     let message = reply(&received, check_registers as *const () as u64, !(1 << 8));
     let second = ipc::call(received.from, message).expect("the next exception");
     let flags = register(&second, RBX);
-    // The flags: interrupts on, I/O privilege 0, nothing nested, virtual or misaligned, direction
-    // up.
-    assert_eq!(flags & 0x1f_7600, 1 << 9, "flags {flags:#x}");
+    // The flags: interrupts on, I/O privilege 0, nothing nested or virtual. The direction flag and
+    // that of alignment checks a program can set itself.
+    assert_eq!(flags & 0x1f_7600, 1 << 9 | 1 << 10 | 1 << 18, "flags {flags:#x}");
 }
 
 macro_rules! code {
