@@ -3,13 +3,15 @@
 use super::Resources;
 use crate::descriptor::DescriptorTable;
 use crate::process::ExitStatus;
+use crate::vfs::Directories;
 use alloc::sync::Arc;
 use core::future::Future;
 use mach::Machine;
 
 impl<M: Machine> Resources<M> {
     /// Ends the thread, which is in the server and will not return to its program: wakes the
-    /// threads that wait for its end, and closes its files if no other thread shares them.
+    /// threads that wait for its end, and closes its files if no other thread shares them. Its
+    /// directories are left.
     /// `leaving` is what its front end has to do before that in the program's memory. This future
     /// must not be dropped before it completes. The underlying thread ends with the last reference
     /// to this one.
@@ -29,6 +31,10 @@ impl<M: Machine> Resources<M> {
             let descriptors = core::mem::replace(&mut self.inner.lock().descriptors, Arc::new(empty));
             drop(descriptors);
         }
+        // So is the working directory left, so that its file system can be unmounted after a wait.
+        let root = Arc::new(Directories::new(system.vfs().tree.root()));
+        let directories = core::mem::replace(&mut self.inner.lock().directories, root);
+        drop(directories);
         let ended = system.processes().with(|table| table.exit_thread(tid, status));
         system.life.threads.lock().remove(tid, |thread| core::ptr::eq::<Self>(&**thread, self));
         if let Some(pid) = ended.ended_process {
