@@ -19,6 +19,6 @@ start=$(cat /sys/class/block/vda1/start)
 check "a partition is a window of the disk" "$(dd if=/dev/vda1 bs=512 count=64 2>/dev/null | md5sum)" \
     "$(dd if=/dev/vda bs=512 skip="$start" count=64 2>/dev/null | md5sum)"
 check "fdisk lists them" 2 "$(fdisk -l /dev/vda | grep -c '^/dev/vda[12]')"
-printf 'label: dos\nsize=4M\nsize=4M, type=5\nsize=1M\n' | sfdisk -q /dev/vda >out 2>&1 || cat out
+printf 'label: dos\n/dev/vda1: size=4M\n/dev/vda2: size=4M, type=5\n/dev/vda5: size=1M\n' | sfdisk -q /dev/vda >out 2>&1 || cat out
 check "partitions by MBR" "vda1 vda2 vda5" "$(lsblk -n -r -o NAME | sed 1d | tr '\n' ' ' | sed 's/ $//')"
 check "a node that is no partition any more is gone" no "$([ -e /dev/vda3 ] && echo yes || echo no)"
