@@ -23,10 +23,8 @@ pub use service::{DiskService, Operation};
 
 use crate::disk::Device;
 use crate::sync::{Mutex, SpinLock};
-use crate::v9fs::{Fid, Session, Transport};
-use crate::vfs::{
-    DeviceNumber, FileSystem, FileSystemStatus, FileSystemType, MemoryProvider, NAME_MAXIMUM, VnodeRef,
-};
+use crate::v9fs::{Fid, Session, Transport, load_status};
+use crate::vfs::{DeviceNumber, FileSystem, FileSystemStatus, FileSystemType, MemoryProvider, VnodeRef};
 use crate::{Environment, Error, MaybeReady, Result};
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -277,20 +275,7 @@ impl FileSystem for Ext4 {
 
     fn load_status(&self) -> MaybeReady<'_, Result<FileSystemStatus>> {
         MaybeReady::pending(async move {
-            let reply = self.session.call(&Call::Statfs { fid: 0 }).await?;
-            let status = reply.read(Body::status)?;
-            let [blocks, free_blocks, available_blocks] = status.blocks;
-            let [files, free_files] = status.files;
-            let status = FileSystemStatus {
-                block_size: status.block_size.max(1),
-                blocks,
-                free_blocks,
-                available_blocks,
-                files,
-                free_files,
-                name_maximum: status.name_maximum.min(NAME_MAXIMUM as u32),
-                ..FileSystemStatus::without_store("ext4", self.device.minor.into())
-            };
+            let status = load_status(&self.session, 0, "ext4", self.device.minor.into()).await?;
             *self.status.lock() = status.clone();
             Ok(status)
         })

@@ -1,7 +1,7 @@
 //! Operations on directories, and the names that are kept.
 
 use super::node::Node;
-use crate::v9fs::type_of_entry;
+use crate::v9fs::list;
 use crate::vfs::{DirectoryEntry, FileType, NewAttributes, NewNode, RenameEnd, VnodeRef, same};
 use crate::{Error, Result};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -254,36 +254,6 @@ impl Node {
         if !self.is_directory() {
             return Err(Error::ENOTDIR);
         }
-        let session = &self.file_system.session;
-        let mut offset = position;
-        loop {
-            let count = session.data_size() as u32;
-            let reply = session.call(&Call::ReadDirectory { fid: self.fid(), offset, count }).await?;
-            let mut is_empty = true;
-            for entry in reply.read(Body::entries)? {
-                // A server that does not get on would be asked without end.
-                if entry.next == offset {
-                    return Err(Error::EIO);
-                }
-                (offset, is_empty) = (entry.next, false);
-                let is_name =
-                    !entry.name.is_empty() && !entry.name.iter().any(|byte| matches!(byte, 0 | b'/'));
-                if !is_name || matches!(entry.name, b"." | b"..") {
-                    continue;
-                }
-                let entry = DirectoryEntry {
-                    name: entry.name,
-                    number: entry.qid.path,
-                    file_type: type_of_entry(entry.file_type),
-                    next: entry.next,
-                };
-                if !accept(entry) {
-                    return Ok(());
-                }
-            }
-            if is_empty {
-                return Ok(());
-            }
-        }
+        list(&self.file_system.session, self.fid(), position, accept).await
     }
 }

@@ -3,7 +3,7 @@
 use super::Ext4;
 use super::data::Data;
 use crate::sync::{Mutex, SpinLock};
-use crate::v9fs::{Fid, device, type_of};
+use crate::v9fs::{Fid, metadata, type_of};
 use crate::vfs::{
     AttributeChange, AttributeCondition, DirectoryEntry, FileMemory, FileSystem, FileType, Hooks, Link,
     Metadata, Mode, NewAttributes, NewNode, RenameEnd, SetTime, Vnode, VnodeRef, WriteAt,
@@ -423,24 +423,13 @@ impl Vnode for Node {
 
     fn metadata(&self) -> Metadata {
         let attributes = *self.attributes.lock();
-        let [accessed, modified, changed] =
-            [attributes.accessed, attributes.modified, attributes.changed].map(timestamp);
+        let times = [attributes.accessed, attributes.modified, attributes.changed].map(timestamp);
+        let size = self.regular.as_ref().map_or(attributes.size, |regular| regular.data.size());
         Metadata {
             device: self.file_system.device,
             number: self.number,
-            file_type: self.file_type,
-            mode: Mode::new(attributes.mode as u16),
-            links: u32::try_from(attributes.links).unwrap_or(u32::MAX),
-            user: attributes.user,
-            group: attributes.group,
-            represents: device(attributes.device),
-            size: self.regular.as_ref().map_or(attributes.size, |regular| regular.data.size()),
-            blocks: attributes.blocks,
-            block_size: u32::try_from(attributes.block_size).unwrap_or(4096).max(512),
-            accessed,
-            modified,
-            changed,
-            created: changed,
+            size,
+            ..metadata(&attributes, self.file_type, times)
         }
     }
 

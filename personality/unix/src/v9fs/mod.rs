@@ -14,19 +14,19 @@
 //! | `node` | vnodes |
 //! | `data` | the data of a regular file |
 //! | `names` | operations on directories |
+//! | `replies` | what replies are in Unix' terms; the client of `ext4` has it and `session`, too |
 
 mod data;
 mod names;
 mod node;
+mod replies;
 mod session;
 
 #[cfg(test)]
 mod tests;
 
 use crate::sync::SpinLock;
-use crate::vfs::{
-    DeviceNumber, FileSystem, FileSystemStatus, FileSystemType, MemoryProvider, NAME_MAXIMUM, VnodeRef,
-};
+use crate::vfs::{DeviceNumber, FileSystem, FileSystemStatus, FileSystemType, MemoryProvider, VnodeRef};
 use crate::{BoxFuture, Environment, Error, MaybeReady, Result};
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
@@ -35,8 +35,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use ninep::{Body, Call};
 use node::Node;
 
-pub(crate) use names::type_of_entry;
-pub(crate) use node::{device, type_of};
+pub(crate) use replies::{list, load_status, metadata, type_of};
 pub(crate) use session::{Fid, Session, error_of};
 
 /// The way of messages to a server.
@@ -216,20 +215,7 @@ impl FileSystem for V9fs {
         MaybeReady::pending(async move {
             let root = self.root.lock().upgrade().ok_or(Error::EIO)?;
             let fid = root.fid();
-            let reply = self.session.call(&Call::Statfs { fid: fid.number }).await?;
-            let status = reply.read(Body::status)?;
-            let [blocks, free_blocks, available_blocks] = status.blocks;
-            let [files, free_files] = status.files;
-            let status = FileSystemStatus {
-                block_size: status.block_size.max(1),
-                blocks,
-                free_blocks,
-                available_blocks,
-                files,
-                free_files,
-                name_maximum: status.name_maximum.min(NAME_MAXIMUM as u32),
-                ..FileSystemStatus::without_store("9p", self.device.minor.into())
-            };
+            let status = load_status(&self.session, fid.number, "9p", self.device.minor.into()).await?;
             *self.status.lock() = status.clone();
             Ok(status)
         })

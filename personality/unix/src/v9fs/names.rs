@@ -1,6 +1,7 @@
 //! Operations on directories and extended attributes.
 
 use super::node::{Node, buffer};
+use super::replies::list;
 use super::session::Fid;
 use crate::vfs::{
     AttributeCondition, DirectoryEntry, FileType, NewAttributes, NewNode, RenameEnd, Vnode, VnodeRef,
@@ -123,38 +124,7 @@ impl Node {
             Some(opened) => opened,
             None => self.open_listing().await?,
         };
-        let session = &self.file_system.session;
-        let mut offset = position;
-        loop {
-            let count = session.data_size() as u32;
-            let call = Call::ReadDirectory { fid: opened.number, offset, count };
-            let reply = session.call(&call).await?;
-            let mut is_empty = true;
-            for entry in reply.read(Body::entries)? {
-                // A server that does not get on would be asked without end.
-                if entry.next == offset {
-                    return Err(Error::EIO);
-                }
-                (offset, is_empty) = (entry.next, false);
-                let is_name =
-                    !entry.name.is_empty() && !entry.name.iter().any(|byte| matches!(byte, 0 | b'/'));
-                if !is_name || matches!(entry.name, b"." | b"..") {
-                    continue;
-                }
-                let entry = DirectoryEntry {
-                    name: entry.name,
-                    number: entry.qid.path,
-                    file_type: type_of_entry(entry.file_type),
-                    next: entry.next,
-                };
-                if !accept(entry) {
-                    return Ok(());
-                }
-            }
-            if is_empty {
-                return Ok(());
-            }
-        }
+        list(&self.file_system.session, opened.number, position, accept).await
     }
 
     /// The value of an extended attribute, or with an empty name the list of their names.
@@ -216,19 +186,5 @@ impl Node {
         }
         // The server sets the attribute, and says whether it could, when the file is forgotten.
         session.perform(&Call::Clunk { fid }).await
-    }
-}
-
-/// The file type of a directory entry, by the protocol's number; `Anonymous` if it is not known.
-pub(crate) fn type_of_entry(number: u8) -> FileType {
-    match number {
-        1 => FileType::Fifo,
-        2 => FileType::CharacterDevice,
-        4 => FileType::Directory,
-        6 => FileType::BlockDevice,
-        8 => FileType::Regular,
-        10 => FileType::SymbolicLink,
-        12 => FileType::Socket,
-        _ => FileType::Anonymous,
     }
 }

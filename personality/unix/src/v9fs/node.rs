@@ -2,12 +2,13 @@
 
 use super::V9fs;
 use super::data::Data;
+use super::replies::{metadata, type_of};
 use super::session::Fid;
 use crate::sync::{Mutex, SpinLock};
 use crate::vfs::{
-    AttributeChange, AttributeCondition, DeviceNumber, DirectoryEntry, FileMemory, FileSystem, FileType,
-    Hooks, Link, Metadata, Mode, NewAttributes, NewNode, OpenContext, OpenFlags, Opened, RenameEnd, SetTime,
-    Vnode, VnodeRef, WriteAt,
+    AttributeChange, AttributeCondition, DirectoryEntry, FileMemory, FileSystem, FileType, Hooks, Link,
+    Metadata, Mode, NewAttributes, NewNode, OpenContext, OpenFlags, Opened, RenameEnd, SetTime, Vnode,
+    VnodeRef, WriteAt,
 };
 use crate::{AttemptError, Error, MaybeReady, Result, Timestamp, UserBuffer};
 use alloc::sync::{Arc, Weak};
@@ -15,8 +16,6 @@ use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 use ninep::{Attributes, Body, Call, Time};
 
-/// Bits of a file's mode at the server: its type.
-const TYPE: u32 = 0o170_000;
 const NANOSECONDS: u64 = 1_000_000_000;
 
 /// A file.
@@ -76,19 +75,6 @@ impl Drop for Change<'_> {
     }
 }
 
-pub(crate) fn type_of(mode: u32) -> Option<FileType> {
-    Some(match mode & TYPE {
-        0o010_000 => FileType::Fifo,
-        0o020_000 => FileType::CharacterDevice,
-        0o040_000 => FileType::Directory,
-        0o060_000 => FileType::BlockDevice,
-        0o100_000 => FileType::Regular,
-        0o120_000 => FileType::SymbolicLink,
-        0o140_000 => FileType::Socket,
-        _ => return None,
-    })
-}
-
 /// A time of the server's. What cannot be one is the largest that there is.
 fn timestamp(time: Time) -> Timestamp {
     Timestamp {
@@ -100,14 +86,6 @@ fn timestamp(time: Time) -> Timestamp {
 /// A time as the server takes it.
 fn time(time: Timestamp) -> Time {
     Time { seconds: time.seconds.max(0) as u64, nanoseconds: time.nanoseconds.into() }
-}
-
-/// The device number in the protocol's form of 64 bits.
-pub(crate) fn device(number: u64) -> DeviceNumber {
-    DeviceNumber {
-        major: ((number >> 8) & 0xfff | (number >> 32) & 0xffff_f000) as u32,
-        minor: (number & 0xff | (number >> 12) & 0xffff_ff00) as u32,
-    }
 }
 
 impl Node {
@@ -402,24 +380,13 @@ impl Vnode for Node {
 
     fn metadata(&self) -> Metadata {
         let attributes = *self.attributes.lock();
-        let [accessed, modified, changed] =
-            [attributes.accessed, attributes.modified, attributes.changed].map(timestamp);
+        let times = [attributes.accessed, attributes.modified, attributes.changed].map(timestamp);
+        let size = self.regular.as_ref().map_or(attributes.size, |regular| regular.data.size());
         Metadata {
             device: self.file_system.device,
             number: self.number,
-            file_type: self.file_type,
-            mode: Mode::new(attributes.mode as u16),
-            links: u32::try_from(attributes.links).unwrap_or(u32::MAX),
-            user: attributes.user,
-            group: attributes.group,
-            represents: device(attributes.device),
-            size: self.regular.as_ref().map_or(attributes.size, |regular| regular.data.size()),
-            blocks: attributes.blocks,
-            block_size: u32::try_from(attributes.block_size).unwrap_or(4096).max(512),
-            accessed,
-            modified,
-            changed,
-            created: changed,
+            size,
+            ..metadata(&attributes, self.file_type, times)
         }
     }
 
