@@ -1,5 +1,6 @@
 //! Tests with programs on the simulated machine, from the system call to the memory and back.
 
+mod attempts;
 mod consoles;
 mod costs;
 mod edges;
