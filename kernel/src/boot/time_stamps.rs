@@ -64,6 +64,10 @@ impl Comparison {
         let mut differences = Differences { found: 0, left: 0 };
         for (round, behind) in self.behind.iter().enumerate() {
             meet();
+            // Each has a reading of every other before it compares, even if it is so late that the
+            // others have made all of theirs, or so early that they have made none.
+            self.latest.fetch_max(counter.read(), Ordering::AcqRel);
+            meet();
             let own = self.own_difference(counter);
             behind.fetch_max(own, Ordering::Relaxed);
             meet();
