@@ -37,14 +37,20 @@ pub fn read(file: &Path) -> Result<String> {
     fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
 }
 
+/// The files of this project itself below its root: [`files`] without the code of others.
+pub fn own_files(ends: &[&str]) -> Result<Vec<PathBuf>> {
+    let others = root().join("vendor");
+    Ok(files(root(), ends)?.into_iter().filter(|file| !file.starts_with(&others)).collect())
+}
+
 /// The files below a directory whose names end in one of `ends` (such as `.rs`), in the order of
-/// their names. Build results, git's directory and the code of others are left out.
+/// their names. Build results and git's directory are left out.
 pub fn files(directory: &Path, ends: &[&str]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if path.is_dir() && !["target", ".git", "vendor"].contains(&name.as_str()) {
+        if path.is_dir() && !["target", ".git"].contains(&name.as_str()) {
             found.extend(files(&path, ends)?);
         } else if path.is_file() && ends.iter().any(|end| name.ends_with(end)) {
             found.push(path);

@@ -107,7 +107,7 @@ fn foreign_lines<'n>(text: &str, foreign: &'n [String]) -> Vec<(usize, &'n str)>
 fn limits() -> Result<Vec<Limit>> {
     let list = list()?;
     let mut found = Found::default();
-    for file in tree::files(tree::root(), &[""])? {
+    for file in tree::own_files(&[""])? {
         let name = tree::name(&file);
         let is_text = name.ends_with(".md") || comments_of(&name).is_some();
         // The list itself contains the words.

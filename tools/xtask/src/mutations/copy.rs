@@ -88,16 +88,18 @@ mod tests {
     fn a_mirror_has_the_same_files_and_no_others() {
         let scratch = Scratch::new("mirror").unwrap();
         let (from, to) = (scratch.0.join("from"), scratch.0.join("to"));
-        for (path, contents) in [("a/one", "1"), ("two", "2"), ("target/result", "3")] {
+        for (path, contents) in
+            [("a/one", "1"), ("two", "2"), ("target/result", "3"), ("vendor/crate/four", "4")]
+        {
             fs::create_dir_all(from.join(path).parent().unwrap()).unwrap();
             fs::write(from.join(path), contents).unwrap();
         }
         fs::create_dir_all(to.join("gone")).unwrap();
-        fs::write(to.join("gone/file"), "4").unwrap();
+        fs::write(to.join("gone/file"), "5").unwrap();
         mirror(&from, &to).unwrap();
         assert_eq!(fs::read_to_string(to.join("a/one")).unwrap(), "1");
         let mut names: Vec<_> = fs::read_dir(&to).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
-        assert_eq!(names, ["a", "two"]);
+        assert_eq!(names, ["a", "two", "vendor"]);
     }
 }
