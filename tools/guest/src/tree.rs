@@ -354,7 +354,7 @@ mod tests {
         let tree = Tree::of_system(&path, &[], |path| is_below(path, "usr/share/man")).unwrap();
         let Some((attributes, Node::File(list))) = tree.nodes.get(ATTRIBUTES) else { panic!("no list") };
         assert_eq!(attributes.mode, 0o600);
-        assert_eq!(&*tree.content(*list).unwrap(), b"/usr/bin/ping\0security.capability\00100a2\0");
+        assert_eq!(&*tree.content(*list).unwrap(), b"/usr/bin/ping\0security.capability\x000100a2\0");
     }
 
     #[test]
