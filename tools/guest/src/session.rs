@@ -43,8 +43,8 @@ pub struct Start {
     pub kernel: Kernel,
     /// How its system calls are delivered.
     pub mode: Mode,
-    /// The root file system.
-    pub image: PathBuf,
+    /// The root file system; `None`: it is on the machine's first disk, which has one of ours.
+    pub image: Option<PathBuf>,
     /// The command and its arguments; none: the image's own init.
     pub command: Vec<String>,
     /// Whether the terminal says first what has been started.
@@ -99,7 +99,10 @@ impl Start {
         let image = self.image(&scratch.0)?;
         match self.kernel {
             Kernel::Macadamia => self.macadamia(&mut machine, image, &scratch.0)?,
-            Kernel::Linux => linux::on(&mut machine, image, self.terminal_is_first(), &self.environment)?,
+            Kernel::Linux => {
+                let image = image.context("Debian's kernel has its root in memory here")?;
+                linux::on(&mut machine, image, self.terminal_is_first(), &self.environment)?;
+            }
         }
         let mut qemu = machine.command(&scratch.0)?;
         qemu.args(["-chardev", "stdio,id=log", "-chardev"]);
@@ -161,7 +164,7 @@ impl Start {
     }
 
     /// The image, for Linux with the command in it.
-    fn image(&self, scratch: &Path) -> Result<PathBuf> {
+    fn image(&self, scratch: &Path) -> Result<Option<PathBuf>> {
         if self.kernel == Kernel::Macadamia || self.command.is_empty() {
             return Ok(self.image.clone());
         }
@@ -173,10 +176,11 @@ impl Start {
         let mut tree = super::tree::Tree::default();
         tree.file("run/command", 0o644, words);
         let path = scratch.join(super::image::MODULE);
-        fs::copy(&self.image, &path).with_context(|| format!("copying {}", self.image.display()))?;
+        let image = self.image.as_ref().context("Debian's kernel has its root in memory here")?;
+        fs::copy(image, &path).with_context(|| format!("copying {}", image.display()))?;
         let both = fs::File::options().append(true).open(&path).context("opening the copy of the image")?;
         super::archive::pack(&tree, both)?;
-        Ok(path)
+        Ok(Some(path))
     }
 
     /// Whether the guest's terminal is the first serial port, and its status goes to the second.
@@ -185,7 +189,7 @@ impl Start {
         self.kernel == Kernel::Linux && self.command.is_empty()
     }
 
-    fn macadamia(&self, machine: &mut Machine, image: PathBuf, scratch: &Path) -> Result<()> {
+    fn macadamia(&self, machine: &mut Machine, image: Option<PathBuf>, scratch: &Path) -> Result<()> {
         put(machine, &self.configuration(true)?, image, scratch)
     }
 
@@ -207,6 +211,9 @@ impl Start {
         }
         let streams = (0..COUNT).filter(|&number| self.streams[number]);
         words.extend(streams.map(|number| format!("stream={number}")));
+        if self.image.is_none() {
+            words.push("root=/dev/vda1".into());
+        }
         if self.greet {
             words.push("greet".into());
         }
@@ -220,23 +227,33 @@ impl Start {
             words.push(format!("-- /{} --", super::image::INIT));
             words.extend(self.command.iter().map(|word| escaped(word)));
         }
-        Ok(CONFIGURATION.replace("ARGUMENTS", &words.join(" ")))
+        let configuration = CONFIGURATION.replace("ARGUMENTS", &words.join(" "));
+        Ok(match self.image {
+            Some(_) => configuration,
+            None => configuration.replace(MODULE_LINE, ""),
+        })
     }
 }
 
 /// Makes the system with this boot configuration, which is written into `scratch`, and this image
 /// the one that boots on a machine.
-fn put(machine: &mut Machine, configuration: &str, image: PathBuf, scratch: &Path) -> Result<()> {
+fn put(machine: &mut Machine, configuration: &str, image: Option<PathBuf>, scratch: &Path) -> Result<()> {
     let file = scratch.join("boot.conf");
     fs::write(&file, configuration).context("writing the boot configuration")?;
-    let modules = ["sigma0", "root", "boot.conf", "console", "unix", super::image::MODULE];
-    machine.modules = modules.map(String::from).to_vec();
-    machine.elsewhere = [("boot.conf".to_string(), file), (super::image::MODULE.to_string(), image)].into();
+    machine.modules = ["sigma0", "root", "boot.conf", "console", "unix"].map(String::from).to_vec();
+    machine.elsewhere = [("boot.conf".to_string(), file)].into();
+    if let Some(image) = image {
+        machine.modules.push(super::image::MODULE.into());
+        machine.elsewhere.insert(super::image::MODULE.into(), image);
+    }
     Ok(())
 }
 
 /// The virtual consoles on which there are shells, if the machine has a screen.
 const CONSOLES: &str = "tty1,tty2,tty3";
+
+/// The line that gives the Unix server an image.
+const MODULE_LINE: &str = "    module     image.cpio\n";
 
 /// The servers that run guests.
 const CONFIGURATION: &str = include_str!("boot.conf");
@@ -325,6 +342,12 @@ impl Session {
         if self.has_commands {
             let _ = self.keyboard.send(telnet::window_size(rows, columns));
         }
+    }
+
+    /// Ends the emulator without notice, as if the power failed.
+    pub(crate) fn kill(&mut self) -> Result<()> {
+        self.child.0.kill().context("ending QEMU")?;
+        self.child.0.wait().map(drop).context("waiting for QEMU")
     }
 
     /// A connection to QEMU's monitor.
