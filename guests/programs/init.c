@@ -96,6 +96,17 @@ static ssize_t from_hexadecimal(char *digits)
     return (ssize_t)(length / 2);
 }
 
+/* Where a file system has no capabilities of files, a program that has some becomes set-user-id, as
+ * Debian's own scripts make it then. False: it is another error or another attribute. */
+static int replace_capability(const char *path, const char *name, int error)
+{
+    struct stat about;
+    if (error != EOPNOTSUPP || strcmp(name, "security.capability") != 0)
+        return 0;
+    return lstat(path, &about) == 0 && S_ISREG(about.st_mode) &&
+           chmod(path, (about.st_mode & 07777) | S_ISUID) == 0;
+}
+
 /* Sets the extended attributes of the list: path, name and value in hexadecimal digits, each
  * followed by NUL. The list is removed, so that nothing sets them again. */
 static void set_attributes(void)
@@ -117,7 +128,7 @@ static void set_attributes(void)
         ssize_t length = from_hexadecimal(value);
         if (length < 0)
             fprintf(stderr, "init: %s: damaged at %s\n", path, of);
-        else if (lsetxattr(of, name, value, (size_t)length, 0) < 0)
+        else if (lsetxattr(of, name, value, (size_t)length, 0) < 0 && !replace_capability(of, name, errno))
             fprintf(stderr, "init: %s of %s: %s\n", name, of, strerror(errno));
     }
     free(list);
