@@ -139,9 +139,10 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let lender = Box::leak(Box::new(machine.lender()));
     let borrowed = machine.frame_bytes() / 3 * BORROWED_THIRDS;
     own_heap.borrow_from(lender, borrowed as usize);
+    let clock = driver.clock();
     let server = Server::new(driver, Personalities::new(processor), options.trace);
     let layout = configuration.layout;
-    let random = Arc::new(L4Environment::new(machine.clone(), options.time, source.is_none()));
+    let random = Arc::new(L4Environment::new(machine.clone(), clock, source.is_none()));
     let environment: Arc<dyn Environment> = random.clone();
     let disks: Vec<_> = (0..disks).filter_map(|index| disk::open(&machine, index)).collect();
     let spawner = machine.clone();

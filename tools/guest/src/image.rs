@@ -50,7 +50,7 @@ pub(crate) const INIT: &str = "usr/lib/macadamia/init";
 pub(crate) const MODULE: &str = "image.cpio";
 
 /// Changes whenever the same input makes another image.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// Makes an image, or finds it made before from the same.
 pub fn make(request: &Request) -> Result<Image> {

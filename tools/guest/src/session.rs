@@ -22,8 +22,10 @@ use std::io::Write;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The kernel that the guest runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -121,9 +123,16 @@ impl Start {
         }
         let (sender, printed) = channel();
         pass_on(log, sender.clone(), Printed::Log);
-        pass_on(terminal, sender, Printed::Terminal);
         let has_commands = self.kernel == Kernel::Macadamia;
         let (keyboard, console) = (type_on(keyboard), type_on(console));
+        let shows = Arc::new(AtomicBool::new(false));
+        if has_commands && !self.machine.mounts.is_empty() {
+            tell_time(keyboard.clone(), shows.clone());
+        }
+        pass_on(terminal, sender, move |bytes| {
+            shows.store(true, Ordering::Relaxed);
+            Printed::Terminal(bytes)
+        });
         let clock = Clock::of(child.0.id());
         Ok(Session {
             child,
@@ -293,6 +302,24 @@ fn type_on(mut keyboard: impl Write + Send + 'static) -> Sender<Vec<u8>> {
         }
     });
     sender
+}
+
+/// How often a guest is told the time until its terminal shows something, and afterwards.
+const OFTEN: Duration = Duration::from_millis(20);
+const SELDOM: Duration = Duration::from_secs(1);
+/// The time that a guest is told is so much ahead: more than telling it takes.
+const AHEAD: Duration = Duration::from_millis(30);
+
+/// Tells a guest the time as long as it runs. Files of the host have the host's times, which must
+/// not be in the guest's future: make would complain. So its clock must be right before its first
+/// program runs, and must not become late.
+fn tell_time(keyboard: Sender<Vec<u8>>, shows: Arc<AtomicBool>) {
+    std::thread::spawn(move || {
+        let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        while keyboard.send(telnet::time(now() + AHEAD)).is_ok() {
+            std::thread::sleep(if shows.load(Ordering::Relaxed) { SELDOM } else { OFTEN });
+        }
+    });
 }
 
 impl Session {

@@ -28,6 +28,7 @@ use crate::exec::Layout;
 use crate::front_end::{FrontEndNumber, FrontEndWords, Programs};
 use crate::log::Log;
 use crate::memory::{Memory, ObjectProvider, PAGE};
+use crate::message_queue::MessageQueues;
 use crate::process::{ExactPid, Limit, Limits, Pid, Resource};
 use crate::signal::{Signal, SignalInformation};
 use crate::sync::SpinLock;
@@ -270,6 +271,8 @@ impl<M: Machine> System<M> {
         if let Ok(root) = Tmpfs::new(&unlimited, memory.clone(), environment.clone()) {
             self.vfs().set_memory_files(root);
         }
+        // Without them, mq_open(2) fails.
+        let _ = MessageQueues::register(self.vfs(), memory.clone(), environment.clone());
         self.vfs().register_file_system(
             "tmpfs",
             Arc::new(move |options: &[u8]| {

@@ -3,9 +3,10 @@
 
 use super::mount::{Location, Mount, MountFlags};
 use super::vnode::{NewAttributes, VnodeRef};
-use super::{At, Caller, FileType, Mode, OpenFlags, Vfs};
+use super::{At, Caller, FileType, Mode, OpenFlags, SealFlags, Vfs};
 use crate::disk::Device;
 use crate::file::OpenFile;
+use crate::message_queue::MessageQueues;
 use crate::sync::SpinLock;
 use crate::{Error, MaybeReady, Result};
 use alloc::format;
@@ -49,6 +50,7 @@ pub(super) struct Types {
     known: SpinLock<Vec<(&'static str, Arc<dyn FileSystemType>)>>,
     /// The mount with the files that exist in memory only (memfd_create(2)).
     memory_files: SpinLock<Option<Arc<Mount>>>,
+    message_queues: SpinLock<Option<MessageQueues>>,
 }
 
 impl Vfs {
@@ -116,11 +118,22 @@ impl Vfs {
     }
 }
 
+impl Vfs {
+    pub(crate) fn set_message_queues(&self, queues: MessageQueues) {
+        *self.types.message_queues.lock() = Some(queues);
+    }
+
+    /// The message queues of the system. `ENOSYS` if it has none.
+    pub(crate) fn message_queues(&self) -> Result<MessageQueues> {
+        self.types.message_queues.lock().clone().ok_or(Error::ENOSYS)
+    }
+}
+
 impl Caller<'_> {
     /// Makes a file in memory of this size, opened twice: for reading and writing, and for reading
     /// only.
     pub async fn make_shared_memory(&self, name: Vec<u8>, size: u64) -> Result<[Arc<OpenFile>; 2]> {
-        let writable = self.make_memory_file(name.clone()).await?;
+        let writable = self.make_memory_file(name.clone(), SealFlags::SEAL).await?;
         writable.truncate(self, size).await?;
         let location = writable.location().ok_or(Error::ENODEV)?.clone();
         let entry = (location.mount.root(), name);
@@ -156,9 +169,9 @@ impl Caller<'_> {
         kind.make_on(device, options, read_only).await
     }
 
-    /// Makes a file in memory and opens it for reading and writing. It has no name in any
-    /// directory; `name` is only shown.
-    pub async fn make_memory_file(&self, name: Vec<u8>) -> Result<Arc<OpenFile>> {
+    /// Makes a file in memory with these seals and opens it for reading and writing. It has no name
+    /// in any directory; `name` is only shown.
+    pub async fn make_memory_file(&self, name: Vec<u8>, seals: SealFlags) -> Result<Arc<OpenFile>> {
         let mount = self.vfs.types.memory_files.lock().clone().ok_or(Error::ENODEV)?;
         let attributes = NewAttributes {
             mode: Mode::new(0o777),
@@ -167,6 +180,9 @@ impl Caller<'_> {
             account: Some(self.process.account()),
         };
         let vnode = mount.root().vnode.create_unnamed(attributes).await?;
+        if let Some(hooks) = vnode.hooks() {
+            hooks.seals.begin(seals);
+        }
         let location = Location { mount: mount.clone(), vnode };
         let file = OpenFile::of_vnode(location, Some((mount.root(), name)), OpenFlags::READ_WRITE, None);
         file.forbid_linking();
