@@ -280,8 +280,8 @@ fn random() -> Result<[u8; 16]> {
     Ok(identity)
 }
 
-/// Writes the files of a tree, as this user's own, into a directory. Returns how many there are, and
-/// their bytes in whole blocks.
+/// Writes the files of a tree, as this user's own, into a directory. Returns how many there are,
+/// and their bytes with a block for each.
 fn stage(tree: &Tree, directory: &Path) -> Result<(usize, u64)> {
     let (mut count, mut bytes) = (0, 0);
     // The first name of each file.
