@@ -106,11 +106,11 @@ fn check(file: &Path, about: &fs::Metadata) -> Result<()> {
         bail!("{name} is no file");
     }
     let image = File::open(file).with_context(|| format!("the disk {name}"))?;
-    let forms = table(&image, about.len())?.into_iter().filter_map(|partition| {
+    let mut forms = table(&image, about.len())?.into_iter().filter_map(|partition| {
         let form = form(&partition)?;
         Some((form, partition))
     });
-    let Some((form, partition)) = forms.last() else {
+    let Some((form, partition)) = forms.next() else {
         bail!(
             "{name} is there, and it is no disk that ./mac run has made. It was not changed: --attach {name} gives \
              it to the machine as it is, and --disk with another name makes a disk"
@@ -247,7 +247,7 @@ fn fill(tree: &Tree, file: &Path, size: Size) -> Result<usize> {
     let image = File::create(&partial.0).with_context(writing)?;
     image.set_len(blocks * write::BLOCK as u64).with_context(writing)?;
     // The last part that is no whole MiB stays free.
-    let kibibytes = (blocks - write::AFTER - FIRST) * write::BLOCK as u64 >> 20 << 10;
+    let kibibytes = (((blocks - write::AFTER - FIRST) * write::BLOCK as u64) >> 20) << 10;
     let files = staged.0.file_name().context("a directory without a name")?;
     let mut mke2fs = tool("mke2fs")?;
     mke2fs.args(["-q", "-F", "-t", "ext4", "-b", "4096", "-I", "256", "-L", "macadamia", "-O", FEATURES]);
