@@ -4,9 +4,10 @@
 //! system. The name of the partition says that the disk is one of ours, and in which form.
 
 use super::image::{self, Request};
-use super::tree::{Attributes, Node, Tree};
+use super::tree::{ATTRIBUTES, Attributes, Node, Tree};
 use anyhow::{Context, Result, bail};
 use mac_build::command;
+use mac_machine::devices::DiskImage;
 use partitions::write::{self, New};
 use partitions::{Kind, Partition};
 use std::fs::{self, File};
@@ -105,11 +106,11 @@ fn check(file: &Path, about: &fs::Metadata) -> Result<()> {
         bail!("{name} is no file");
     }
     let image = File::open(file).with_context(|| format!("the disk {name}"))?;
-    let forms = table(&image, about.len())?.into_iter().filter_map(|partition| {
+    let mut forms = table(&image, about.len())?.into_iter().filter_map(|partition| {
         let form = form(&partition)?;
         Some((form, partition))
     });
-    let Some((form, partition)) = forms.last() else {
+    let Some((form, partition)) = forms.next() else {
         bail!(
             "{name} is there, and it is no disk that ./mac run has made. It was not changed: --attach {name} gives \
              it to the machine as it is, and --disk with another name makes a disk"
@@ -122,11 +123,36 @@ fn check(file: &Path, about: &fs::Metadata) -> Result<()> {
              uses form {FORM}"
         );
     }
-    let mut magic = [0; 2];
+    // A superblock has its magic number at this place, and its state after that.
+    let mut part = [0; 4];
     let at = partition.first * write::BLOCK as u64 + 1024 + 56;
-    image.read_exact_at(&mut magic, at).with_context(|| format!("the disk {name}"))?;
-    if magic != [0x53, 0xef] {
+    image.read_exact_at(&mut part, at).with_context(|| format!("the disk {name}"))?;
+    if part[..2] != [0x53, 0xef] {
         bail!("the partition of the disk {name} has no ext4 file system any more");
+    }
+    if part[2] & ERRORS != 0 { repair(file) } else { Ok(()) }
+}
+
+/// The bit of a file system's state that says that errors were found in it.
+const ERRORS: u8 = 2;
+
+/// Repairs the file system of a disk as far as that needs no decisions.
+///
+/// # Errors
+/// It needs decisions; or another emulator uses the disk.
+fn repair(file: &Path) -> Result<()> {
+    DiskImage { file: file.into(), read_only: false }.check_free()?;
+    eprintln!("mac: the file system of the disk {} has errors: e2fsck repairs it", file.display());
+    let mut e2fsck = tool("e2fsck")?;
+    e2fsck.arg("-p").arg(format!("{}?offset={START}", file.display()));
+    let done = e2fsck.output().context("starting e2fsck")?;
+    // 1: it has repaired something; 4 and more: it has not repaired everything.
+    if !matches!(done.status.code(), Some(0..4)) {
+        bail!(
+            "e2fsck does not repair the file system without being asked: run e2fsck '{}?offset={START}'; it said:\n{}",
+            file.display(),
+            String::from_utf8_lossy(&done.stdout).trim_end()
+        );
     }
     Ok(())
 }
@@ -221,14 +247,14 @@ fn fill(tree: &Tree, file: &Path, size: Size) -> Result<usize> {
     let image = File::create(&partial.0).with_context(writing)?;
     image.set_len(blocks * write::BLOCK as u64).with_context(writing)?;
     // The last part that is no whole MiB stays free.
-    let kibibytes = (blocks - write::AFTER - FIRST) * write::BLOCK as u64 >> 20 << 10;
+    let kibibytes = (((blocks - write::AFTER - FIRST) * write::BLOCK as u64) >> 20) << 10;
     let files = staged.0.file_name().context("a directory without a name")?;
     let mut mke2fs = tool("mke2fs")?;
     mke2fs.args(["-q", "-F", "-t", "ext4", "-b", "4096", "-I", "256", "-L", "macadamia", "-O", FEATURES]);
     mke2fs.args(["-E", &format!("offset={START},root_owner=0:0"), "-d"]).arg(files);
     mke2fs.args([&unfinished, &format!("{kibibytes}k")]).current_dir(directory);
     command::output(&mut mke2fs).context("making the file system")?;
-    set_attributes(tree, directory, &unfinished).context("setting the owners of files")?;
+    set_attributes(tree, directory, &unfinished, &staged.0).context("setting the owners of files")?;
     let partition = New {
         first: FIRST,
         count: kibibytes * 1024 / write::BLOCK as u64,
@@ -254,13 +280,14 @@ fn random() -> Result<[u8; 16]> {
     Ok(identity)
 }
 
-/// Writes the files of a tree, as this user's own, into a directory. Returns how many there are, and
-/// their bytes in whole blocks.
+/// Writes the files of a tree, as this user's own, into a directory. Returns how many there are,
+/// and their bytes with a block for each.
 fn stage(tree: &Tree, directory: &Path) -> Result<(usize, u64)> {
     let (mut count, mut bytes) = (0, 0);
     // The first name of each file.
     let mut names = std::collections::BTreeMap::new();
-    for (path, _, node) in tree.nodes() {
+    // The attributes in the list are set in the image.
+    for (path, _, node) in tree.nodes().filter(|(path, ..)| *path != ATTRIBUTES) {
         let place = directory.join(path);
         count += 1;
         bytes += 4096;
@@ -281,16 +308,17 @@ fn stage(tree: &Tree, directory: &Path) -> Result<(usize, u64)> {
     Ok((count, bytes))
 }
 
-/// Gives the files in the image the owners, modes and times of the tree: this host's user may not
-/// have such files.
-fn set_attributes(tree: &Tree, directory: &Path, image: &str) -> Result<()> {
+/// Gives the files in the image the owners, modes, times and extended attributes of the tree: this
+/// host's user may not have such files. Values are written into `scratch`, which is in `directory`.
+fn set_attributes(tree: &Tree, directory: &Path, image: &str, scratch: &Path) -> Result<()> {
     let script = Temporary(directory.join(format!("{image}-script")));
     let mut commands = BufWriter::new(File::create(&script.0)?);
     let newest = tree.nodes().map(|(_, attributes, _)| attributes.modified).max().unwrap_or(0);
     let root = Attributes { mode: 0o755, user: 0, group: 0, modified: newest };
     let found = Attributes { mode: 0o700, ..root };
     let above = [("", root, &Node::Directory), ("lost+found", found, &Node::Directory)];
-    for (path, attributes, node) in above.into_iter().chain(tree.nodes()) {
+    let nodes = tree.nodes().filter(|(path, ..)| *path != ATTRIBUTES);
+    for (path, attributes, node) in above.into_iter().chain(nodes) {
         let kind = match node {
             Node::Directory => 0o040_000,
             Node::File(_) => 0o100_000,
@@ -307,6 +335,12 @@ fn set_attributes(tree: &Tree, directory: &Path, image: &str) -> Result<()> {
         for (field, value) in numbers.into_iter().chain(times) {
             writeln!(commands, "set_inode_field \"/{path}\" {field} {value}")?;
         }
+    }
+    let values = scratch.file_name().context("a directory without a name")?.to_string_lossy();
+    for (number, (path, name, value)) in tree.extended_attributes()?.into_iter().enumerate() {
+        let file = format!(".value-{number}");
+        fs::write(scratch.join(&file), value)?;
+        writeln!(commands, "ea_set -f {values}/{file} \"{}\" {name}", path.replace('"', "\"\""))?;
     }
     commands.into_inner().map_err(|error| error.into_error())?.sync_all()?;
     let mut debugfs = tool("debugfs")?;
@@ -334,6 +368,8 @@ mod tests {
         tree.directory("etc", 0o755);
         tree.file("etc/a \"name\" \\ here", 0o4751, b"content\n".to_vec());
         tree.link("etc/link", "elsewhere");
+        let list = b"/etc/a \"name\" \\ here\0security.capability\x000100a2\0";
+        tree.file(ATTRIBUTES, 0o600, list.to_vec());
         tree.complete();
         tree
     }
@@ -349,7 +385,7 @@ mod tests {
         let file = scratch.0.join("a disk.img");
         let size: Size = "100M".parse().unwrap();
         let count = fill(&tree(), &file, size).unwrap();
-        assert_eq!(count, tree().nodes().count());
+        assert_eq!(count, tree().nodes().count() - 1, "all but the list of attributes");
         assert_eq!(fs::read_dir(&scratch.0).unwrap().count(), 1, "nothing else stays");
         let about = fs::metadata(&file).unwrap();
         assert!(about.len() == size.0 && about.blocks() * 512 < 20 << 20, "it is sparse: {about:?}");
@@ -359,12 +395,19 @@ mod tests {
         let about = look("stat \"/etc/a \"\"name\"\" \\ here\"");
         assert!(about.contains("Mode:  04751") && about.contains("User:     0   Group:     0"), "{about}");
         assert_eq!(look("cat \"/etc/a \"\"name\"\" \\ here\"").lines().next(), Some("content"));
+        let value = look("ea_get -x \"/etc/a \"\"name\"\" \\ here\" security.capability");
+        assert!(value.contains("01 00 a2"), "{value}");
         assert!(look("stat /tmp").contains("Mode:  01777") && look("stat /root").contains("Mode:  0700"));
         assert!(look("stat /etc/link").contains("Fast link dest: \"elsewhere\""));
         // What is there is used, and is not made again.
         let request = Request::default();
         assert!(!provide(&file, None, &request).unwrap());
         assert!(!provide(&file, Some(size), &request).unwrap());
+        // Errors that a file system is marked with are repaired.
+        said("debugfs", &["-w", "-R", "set_super_value state 3", &image]);
+        assert!(said("dumpe2fs", &["-h", &image]).contains("clean with errors"));
+        assert!(!provide(&file, None, &request).unwrap());
+        assert!(!said("dumpe2fs", &["-h", &image]).contains("with errors"));
         let other = provide(&file, Some(SIZE), &request).unwrap_err().to_string();
         assert!(other.ends_with("is there and has 100 MiB, not 8.0 GiB: leave out --size"), "{other}");
     }

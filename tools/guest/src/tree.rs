@@ -49,7 +49,7 @@ pub(super) struct Tree {
 const MERGED: [&str; 4] = ["bin", "lib", "lib64", "sbin"];
 /// Where an image has the list of the extended attributes of its files, for which its archive has
 /// no room. Its first program sets them, and removes the list.
-const ATTRIBUTES: &str = "run/attributes";
+pub(super) const ATTRIBUTES: &str = "run/attributes";
 /// Where dpkg keeps what each package consists of.
 const DPKG_INFO: &str = "var/lib/dpkg/info";
 
@@ -217,6 +217,24 @@ impl Tree {
         self.nodes.iter().map(|(path, (attributes, node))| (path.as_str(), *attributes, node))
     }
 
+    /// The extended attributes of files: the path, the name and the value of each.
+    ///
+    /// # Errors
+    /// The list of them cannot be read, or is damaged.
+    pub(super) fn extended_attributes(&self) -> Result<Vec<(String, String, Vec<u8>)>> {
+        let Some((_, Node::File(list))) = self.nodes.get(ATTRIBUTES) else { return Ok(Vec::new()) };
+        let list = self.content(*list)?;
+        let mut words = str::from_utf8(&list).context("the list of attributes")?.split_terminator('\0');
+        let mut found = Vec::new();
+        while let Some(path) = words.next() {
+            let (name, digits) = words.next().zip(words.next()).context("the list of attributes")?;
+            let byte = |at| u8::from_str_radix(digits.get(at..at + 2).unwrap_or_default(), 16);
+            let value = (0..digits.len()).step_by(2).map(byte).collect::<Result<_, _>>();
+            found.push((path.into(), name.into(), value.context("the list of attributes")?));
+        }
+        Ok(found)
+    }
+
     /// The content of a file.
     ///
     /// # Errors
@@ -355,6 +373,8 @@ mod tests {
         let Some((attributes, Node::File(list))) = tree.nodes.get(ATTRIBUTES) else { panic!("no list") };
         assert_eq!(attributes.mode, 0o600);
         assert_eq!(&*tree.content(*list).unwrap(), b"/usr/bin/ping\0security.capability\x000100a2\0");
+        let attribute = ("/usr/bin/ping".into(), "security.capability".into(), vec![1, 0, 0xa2]);
+        assert_eq!(tree.extended_attributes().unwrap(), [attribute]);
     }
 
     #[test]

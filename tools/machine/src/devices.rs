@@ -160,6 +160,17 @@ impl std::str::FromStr for DiskImage {
 }
 
 impl DiskImage {
+    /// Checks that no emulator uses the image.
+    ///
+    /// # Errors
+    /// One does, or the file cannot be opened.
+    pub fn check_free(&self) -> Result<()> {
+        if is_in_use(&self.file)? {
+            bail!("the disk {} is used by another emulator: one at a time can have it", self.file.display());
+        }
+        Ok(())
+    }
+
     /// The arguments by which QEMU opens the image as the node `node`. It locks the file: another
     /// emulator that opens it, too, is refused, unless both only read.
     ///
@@ -167,8 +178,8 @@ impl DiskImage {
     /// There is no such file, another emulator uses it, or its name cannot be written in an option.
     fn arguments(&self, node: &str) -> Result<[String; 2]> {
         let file = self.file.canonicalize().with_context(|| format!("the disk {}", self.file.display()))?;
-        if !self.read_only && is_in_use(&file)? {
-            bail!("the disk {} is used by another emulator: one at a time can have it", self.file.display());
+        if !self.read_only {
+            self.check_free()?;
         }
         let read_only = if self.read_only { "on" } else { "off" };
         let file = crate::qemu::value(&file)?;
@@ -180,21 +191,18 @@ impl DiskImage {
     }
 }
 
-/// Whether another process has locked an image file as QEMU does.
+/// Whether another process has locked a part of an image file, as QEMU does.
 fn is_in_use(file: &Path) -> Result<bool> {
-    use rustix::process::{Flock, FlockOffsetType, FlockType, fcntl_getlk};
+    use rustix::fs::{FlockOperation, fcntl_lock};
+    use rustix::io::Errno;
     let opening = || format!("the disk {}", file.display());
     let opened = fs::File::options().read(true).write(true).open(file).with_context(opening)?;
-    // QEMU locks single bytes from 100 on for what it does, and from 200 on for what others must
-    // not do.
-    let lock = Flock {
-        start: 100,
-        length: 200,
-        pid: None,
-        typ: FlockType::WriteLock,
-        offset_type: FlockOffsetType::Set,
-    };
-    Ok(fcntl_getlk(&opened, &lock).with_context(opening)?.is_some())
+    // A lock that can be had ends when the file is closed.
+    match fcntl_lock(&opened, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(false),
+        Err(Errno::AGAIN | Errno::ACCESS) => Ok(true),
+        Err(error) => Err(error).with_context(opening),
+    }
 }
 
 impl Machine {
@@ -376,8 +384,10 @@ mod tests {
         let disk = DiskImage { file: file.clone(), read_only: false };
         assert!(!is_in_use(&file).unwrap());
         let mut qemu = std::process::Command::new(qemu::binary().unwrap());
-        qemu.args(["-machine", "none", "-nodefaults", "-display", "none", "-S"]);
-        qemu.args(disk.arguments(DISK_NODES[0]).unwrap()).stdin(std::process::Stdio::null());
+        // A node that no device uses is not locked.
+        qemu.args(["-m", "16M", "-nodefaults", "-display", "none", "-S"]);
+        qemu.args(disk.arguments(DISK_NODES[0]).unwrap()).args(["-device", DISKS[0].qemu]);
+        qemu.stdin(std::process::Stdio::null());
         let mut other = mac_build::scratch::Guard(qemu.spawn().unwrap());
         while !is_in_use(&file).unwrap() {
             assert!(other.0.try_wait().unwrap().is_none(), "the emulator has ended");

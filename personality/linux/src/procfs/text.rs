@@ -14,7 +14,7 @@ use unix::load::Load;
 use unix::process::Pid;
 use unix::sysv::{messages, semaphores, shared_memory};
 use unix::thread::{System, Thread};
-use unix::vfs::{DeviceNumber, MountFlags};
+use unix::vfs::{DeviceNumber, Location, Mount, MountFlags};
 
 /// The paths of the system's files below /proc.
 pub(super) const FILES: &[&str] = &[
@@ -239,13 +239,22 @@ fn flag_text(flags: MountFlags) -> String {
     text
 }
 
+/// Where a process with this root directory sees the mount; `None` if it cannot reach it.
+fn visible_at(mount: &Arc<Mount>, root: &Location) -> Option<Vec<u8>> {
+    let mounted = mount.root();
+    let path = mounted.path(root).ok()?;
+    // The root in memory, if another is mounted over it, cannot be reached, and what is outside of
+    // the root directory neither.
+    path.starts_with(b"/").then_some(path)
+}
+
 /// The text of /proc/PID/mountinfo.
 pub(super) fn mount_information<M: Machine>(system: &System<M>, thread: Option<Arc<Thread<M>>>) -> Vec<u8> {
     let Some(thread) = thread else { return Vec::new() };
     let root = thread.directories().root();
     let mut text = Vec::new();
     for mount in system.vfs().tree.mounts() {
-        let Ok(path) = mount.root().path(&root) else { continue };
+        let Some(path) = visible_at(&mount, &root) else { continue };
         let (file_system, flags) = (mount.file_system(), mount.flags());
         let device = mount.root().vnode.metadata().device;
         // The root mount has no parent. It gets 1 here, a number that no mount in the list has.
@@ -271,7 +280,7 @@ pub(super) fn mounts<M: Machine>(system: &System<M>, thread: Option<Arc<Thread<M
     let root = thread.directories().root();
     let mut text = Vec::new();
     for mount in system.vfs().tree.mounts() {
-        let Ok(path) = mount.root().path(&root) else { continue };
+        let Some(path) = visible_at(&mount, &root) else { continue };
         let (file_system, flags) = (mount.file_system(), mount.flags());
         text.extend_from_slice(mount.source().as_bytes());
         text.push(b' ');

@@ -83,8 +83,8 @@ impl Vfs {
         known.iter().filter(|(_, kind)| kind.is_on_device()).map(|(name, _)| *name).collect()
     }
 
-    /// Mounts the file system of the device with this name in /dev over the root directory. It is to
-    /// be called before there are processes. Returns whether the file system can only be read: it
+    /// Mounts the file system of the device with this name in /dev over the root directory, before
+    /// there are processes. Returns whether the file system can only be read: it
     /// is mounted so if it cannot be mounted otherwise.
     ///
     /// # Errors
