@@ -331,6 +331,7 @@ table! { call, number:
     sched_getattr: Once => boxed(schedule::sched_getattr(call)).await,
     sched_setattr: Once => boxed(schedule::sched_setattr(call)).await,
     ioprio_get: Once => schedule::ioprio_get(call),
+    ioprio_set: Once => schedule::ioprio_set(call),
     sched_get_priority_min: Once => schedule::sched_priority_bound(call, 1),
     // Restartable sequences and memory policies are optional, and programs do without.
     rseq | get_mempolicy | set_mempolicy | mbind: Once => Err(Error::ENOSYS.into()),
