@@ -433,7 +433,7 @@ table! { call, number:
     getcpu: Once => boxed(system::getcpu(call)).await,
     personality: Once => system::personality(call),
     syslog: Once => boxed(system::syslog(call)).await,
-    reboot: Signals => system::reboot(call),
+    reboot: Signals => boxed(system::reboot(call)).await,
     vhangup: Signals => system::vhangup(call),
     capget: Once => boxed(capability::capget(call)).await,
     capset: Once => boxed(capability::capset(call)).await,

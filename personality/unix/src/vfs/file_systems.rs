@@ -9,6 +9,7 @@ use crate::file::OpenFile;
 use crate::message_queue::MessageQueues;
 use crate::sync::SpinLock;
 use crate::{Error, MaybeReady, Result};
+use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -80,6 +81,34 @@ impl Vfs {
     pub fn types_on_devices(&self) -> Vec<&'static str> {
         let known = self.types.known.lock();
         known.iter().filter(|(_, kind)| kind.is_on_device()).map(|(name, _)| *name).collect()
+    }
+
+    /// Mounts the file system of the device with this name in /dev over the root directory. It is to
+    /// be called before there are processes. Returns whether the file system can only be read: it
+    /// is mounted so if it cannot be mounted otherwise.
+    ///
+    /// # Errors
+    /// `ENXIO`: there is no such device; `ENODEV`: no type of file systems is that of devices.
+    /// Others of the file system.
+    pub async fn mount_root(&self, name: &str) -> Result<bool> {
+        let device = self.disks.devices().into_iter().find(|device| device.name() == name);
+        let device = device.ok_or(Error::ENXIO)?;
+        let mut refused = Error::ENODEV;
+        for read_only in [false, true] {
+            for kind in self.types_on_devices() {
+                let kind = self.type_of_file_system(kind.as_bytes())?;
+                match kind.make_on(device.clone(), b"", read_only).await {
+                    Ok(root) => {
+                        let read_only = root.file_system().is_read_only();
+                        let flags = if read_only { MountFlags::READ_ONLY } else { MountFlags::empty() };
+                        self.tree.mount(self.tree.root(), root, &format!("/dev/{name}"), flags)?;
+                        return Ok(read_only);
+                    }
+                    Err(error) => refused = error,
+                }
+            }
+        }
+        Err(refused)
     }
 
     /// Sets the file system, by its root directory, in which [`Caller::make_memory_file`] makes
