@@ -19,7 +19,7 @@ pub enum Policy {
     Idle,
     /// The thread has a real-time priority, and runs until it waits (SCHED_FIFO).
     Fifo,
-    /// The thread has a real-time priority, and takes turns with others of that priority (SCHED_RR).
+    /// The thread has a real-time priority, and takes turns with others of it (SCHED_RR).
     RoundRobin,
 }
 

@@ -36,7 +36,7 @@ bitflags! {
 }
 
 impl Restrictions {
-    /// The restrictions with which the directory where a path begins is the highest that it reaches.
+    /// The restrictions with which a path does not leave the directory where it begins.
     const SCOPED: Restrictions = Restrictions::BENEATH.union(Restrictions::IN_ROOT);
 }
 
