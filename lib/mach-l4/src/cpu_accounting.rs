@@ -30,6 +30,9 @@ const LONG: u64 = 20_000_000;
 /// A thread that has used more ticks than this is charged at its next message, since it may be
 /// looking at its own clock.
 const SOON: u64 = 100_000;
+/// Waits that timers end are shared out together when they come to more ticks than this: a program
+/// that makes no call gets its processor time in such pieces, while a timer looks at it.
+const PIECE: u64 = 4_000_000;
 /// The most threads among which time is shared out.
 const SHARERS: usize = 64;
 /// Programs get one part in so many of the time for which the worker is busy with long requests.
@@ -51,6 +54,8 @@ pub(crate) struct CpuAccounting {
     in_server: u64,
     /// Ticks of the last sender's program that are not charged yet.
     in_program: u64,
+    /// Ticks of waits that no message of a program has ended, and that are not shared out yet.
+    unshared: u64,
     /// Since when the worker has been busy without a sleep, in microseconds (0: it is not), and how
     /// many microseconds it owes programs for that.
     busy_since: u64,
@@ -65,6 +70,7 @@ impl CpuAccounting {
             served: ThreadId::NIL,
             in_server: 0,
             in_program: 0,
+            unshared: 0,
             busy_since: 0,
             owed: 0,
         }
@@ -129,8 +135,12 @@ impl CpuAccounting {
     /// Accounts for a wait that ended without a message of a program.
     pub(crate) fn interrupted(&mut self, shared: &Shared) {
         let passed = self.passed();
-        if !self.report_to_placement(shared) && passed > LONG {
-            self.share(shared, passed, None);
+        if !self.report_to_placement(shared) {
+            self.unshared += passed;
+            if self.unshared > PIECE {
+                let passed = core::mem::take(&mut self.unshared);
+                self.share(shared, passed, None);
+            }
         }
         self.charge(shared);
         self.served = ThreadId::NIL;

@@ -411,7 +411,7 @@ impl L4Machine {
     }
 }
 
-/// Resets the registers of a cached thread. Its priority is left as it is.
+/// Resets the registers of a cached thread.
 fn renew(thread: ThreadId) -> KernResult {
     if kernel::write_registers(thread, &Registers([0; 20]))?.has_extended_state() {
         kernel::write_extended_state(thread, &initial_extended_state())?;
@@ -590,8 +590,8 @@ impl Machine for L4Machine {
         self.0.reserved.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Makes a thread that the calling worker serves. Its priority is 100, or that which it had if
-    /// it is a cached thread. Root is asked only if the space has no cached thread.
+    /// Makes a thread that the calling worker serves. Its priority is 100. Root is asked only
+    /// if the space has no cached thread.
     async fn thread_create(&self, space: &Space) -> KernResult<UserThread> {
         self.make_thread(space)
     }

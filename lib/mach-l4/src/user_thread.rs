@@ -21,7 +21,7 @@ use core::pin::Pin;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::{Context, Poll, Waker};
 
-use l4::x2::control::TimeControl;
+use l4::x2::control::{DEFAULT_PRIORITY, DEFAULT_TIMESLICE, TimeControl};
 use l4::x2::{MessageTag, ThreadId, Time};
 use macadamia_sync::SpinLock;
 use mach::machine::{
@@ -88,6 +88,8 @@ struct State {
     stopped: bool,
     /// Whether a recall was requested.
     recall: bool,
+    /// Whether the thread's priority or time slice was set.
+    scheduled: bool,
     /// The thread's processor, and the time that it has used; not used with one processor.
     assignment: Assignment,
     handler: Option<Arc<dyn NonblockingHandler>>,
@@ -144,6 +146,7 @@ impl UserThread {
             asked: worker,
             stopped: false,
             recall: false,
+            scheduled: false,
             assignment,
             handler: None,
             task: None,
@@ -345,6 +348,7 @@ impl ExecutionContext for UserThread {
 
     fn set_priority(&self, priority: u8, slice: u32) -> KernResult {
         let slice = if slice == 0 { Time::NEVER } else { Time::period(slice.into()) };
+        self.0.state.lock().scheduled = true;
         kernel::schedule(self.0.id, priority, TimeControl::new(Some(slice), None).raw())
     }
 
@@ -590,8 +594,14 @@ impl Record {
         (state.event, state.held, state.later, state.answer) = (None, None, None, None);
         let waker = state.waker.take();
         let handlers = (state.handler.take(), state.task.take());
-        let worker = self.worker();
+        let (worker, scheduled) = (self.worker(), state.scheduled);
         drop(state);
+        if scheduled {
+            // The thread may be cached, and its next user expects the values of a new one. This
+            // fails only if the thread is gone.
+            let slice = TimeControl::new(Some(DEFAULT_TIMESLICE), None).raw();
+            let _ = kernel::schedule(self.id, DEFAULT_PRIORITY, slice);
+        }
         self.shared.thread_ended(&self.space, self.place, self.id, worker);
         drop(handlers);
         if let Some(waker) = waker {

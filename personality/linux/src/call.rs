@@ -273,6 +273,19 @@ impl<M: Machine> Call<'_, M> {
         }
     }
 
+    /// When a wait ends that has this deadline: later by the thread's timer slack, unless the
+    /// deadline has passed or the thread has real time.
+    pub(crate) fn with_slack(&self, deadline: Duration) -> Duration {
+        if deadline <= self.system().environment().monotonic() {
+            return deadline;
+        }
+        let slack = self.table(|table| match table.thread(self.tid()) {
+            Ok(thread) if !thread.schedule.is_real_time() => thread.timer_slack.now,
+            _ => 0,
+        });
+        deadline.saturating_add(Duration::from_nanos(slack))
+    }
+
     /// The caller's limit on descriptors (RLIMIT_NOFILE).
     pub(crate) fn descriptor_limit(&self) -> usize {
         let limit = self.thread.soft_limit(unix::process::Resource::Files);

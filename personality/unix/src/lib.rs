@@ -71,6 +71,7 @@ pub mod privilege;
 pub mod process;
 pub mod process_context;
 mod ring;
+pub mod schedule;
 pub mod signal;
 pub mod socket;
 pub mod sync;

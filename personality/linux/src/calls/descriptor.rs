@@ -11,7 +11,7 @@ use unix::descriptor::DescriptorTable;
 use unix::file::{LockKind, LockOwner, LockRange, OpenFile, SignalOwner, Whence};
 use unix::signal::RestartKind;
 use unix::sync::poll_once;
-use unix::vfs::{Access, At, DirectoryEntry, Mode, OpenFlags, SealFlags};
+use unix::vfs::{Access, At, Caller, DirectoryEntry, Mode, OpenFlags, Restrictions, SealFlags};
 use unix::{AttemptError, Error, Result};
 
 /// The open file whose descriptor is argument `index`. `EBADF` also for a descriptor that only
@@ -60,23 +60,48 @@ pub(crate) async fn openat<M: Machine>(call: &Call<'_, M>) -> Done {
     open_at(call, call.at_for(0, &path)?, path, call.uint(2), call.arg(3)).await
 }
 
-/// openat2(2), without restrictions on the path's resolution.
+/// openat2(2).
 pub(crate) async fn openat2<M: Machine>(call: &Call<'_, M>) -> Done {
-    if call.arg(3) < 24 {
+    const SIZE: usize = 24;
+    const LONGEST: u64 = 4096;
+    /// RESOLVE_CACHED: the call must not wait for storage.
+    const CACHED: u64 = 0x20;
+    let size = call.arg(3);
+    if size < SIZE as u64 {
         return Err(Error::EINVAL.into());
     }
-    let how = call.read::<24>(call.arg(2)).await?;
-    if how.u64_at(16)? != 0 {
-        return Err(Error::EOPNOTSUPP.into());
+    if size > LONGEST {
+        return Err(Error::E2BIG.into());
     }
-    let path = call.path(1).await?;
+    let how = call.memory().read_bytes(call.arg(2), size as usize).await?;
+    if how[SIZE..].iter().any(|byte| *byte != 0) {
+        return Err(Error::E2BIG.into());
+    }
+    let resolve = how.u64_at(16)?;
+    let restrictions = u32::try_from(resolve & !CACHED).ok().and_then(Restrictions::from_bits);
+    let restrictions = restrictions.ok_or(Error::EINVAL)?;
+    if restrictions.contains(Restrictions::BENEATH | Restrictions::IN_ROOT) {
+        return Err(Error::EINVAL.into());
+    }
     let flags = u32::try_from(how.u64_at(0)?).map_err(|_| Error::EINVAL)?;
     let mode = how.u64_at(8)?;
-    let makes = open_flags(flags).intersects(OpenFlags::CREATE | OpenFlags::TEMPORARY);
+    let open = open_flags(flags);
+    let makes = open.intersects(OpenFlags::CREATE | OpenFlags::TEMPORARY);
     if flags & !KNOWN_FLAGS != 0 || mode & !0o7777 != 0 || (mode != 0 && !makes) {
         return Err(Error::EINVAL.into());
     }
-    open_at(call, call.at_for(0, &path)?, path, flags, mode).await
+    let path = call.path(1).await?;
+    let is_scoped = restrictions.contains(Restrictions::IN_ROOT);
+    let at = if is_scoped { call.at(0)? } else { call.at_for(0, &path)? };
+    let context = call.thread.context();
+    let caller = Caller { restrictions, ..context.caller() };
+    let opening = caller.open(&at, &path, open, Mode::new((mode & 0o7777) as u16));
+    let opened = match resolve & CACHED {
+        0 => call.wait(RestartKind::RestartSys, opening).await??,
+        _ if makes || open.contains(OpenFlags::TRUNCATE) => return Err(Error::EAGAIN.into()),
+        _ => poll_once(opening).ok_or(Error::EAGAIN)??,
+    };
+    insert(call, opened, flags & CLOSE_ON_EXEC != 0)
 }
 
 /// Whether an open with these flags succeeds only once (O_EXCL), so that it must not be tried.

@@ -74,7 +74,8 @@ pub(crate) async fn futex<M: Machine>(call: &Call<'_, M>) -> Done {
             let lives = |tid| Pid::new(tid).is_some_and(|tid| call.table(|table| table.thread(tid).is_ok()));
             let locking = futexes.lock(&words, address, shared, thread, lives);
             // Boxed: only a command that waits needs this memory.
-            let locking = Box::pin(until(&**call.system().environment(), deadline, locking));
+            let end = deadline.map(|deadline| call.with_slack(deadline));
+            let locking = Box::pin(until(&**call.system().environment(), end, locking));
             let done = call.wait(RestartKind::RestartNoIntr, locking).await;
             match done {
                 Ok(Some(locked)) => locked.map(|()| 0).map_err(Into::into),
@@ -144,7 +145,8 @@ pub(crate) async fn wait_until<M: Machine>(
     let words = MemoryWords(&*memory);
     let waiting = call.linux.futexes.wait(&words, address, shared, expected, bits);
     let restart = if deadline.is_some() { RestartKind::RestartBlock } else { RestartKind::RestartSys };
-    let waiting = Box::pin(until(&**system.environment(), deadline, waiting));
+    let end = deadline.map(|deadline| call.with_slack(deadline));
+    let waiting = Box::pin(until(&**system.environment(), end, waiting));
     match call.wait(restart, waiting).await {
         Ok(Some(woken)) => woken.map(|()| 0).map_err(Into::into),
         Ok(None) => Err(Error::ETIMEDOUT.into()),

@@ -58,7 +58,7 @@ fn boxed<F: Future<Output = Done>>(call: F) -> core::pin::Pin<alloc::boxed::Box<
 /// - `Waits`: not tried: it waits nearly always, so an attempt would be for nothing
 /// - `Signals`: not tried: it can send a signal to the caller, which the thread's task delivers at
 ///   the end of the call at less cost than a recall
-/// - `Threads`: not tried: it makes, moves or ends threads, the caller's own among them
+/// - `Threads`: not tried: it makes, moves, schedules or ends threads, the caller's own among them
 /// - `Registers`: not tried: it reads or replaces the caller's registers
 macro_rules! attempt {
     (Once; $work:expr) => {
@@ -313,7 +313,7 @@ table! { call, number:
     getrusage: Once => boxed(process::getrusage(call)).await,
     times: Once => boxed(process::times(call)).await,
     getpriority: Once => process::getpriority(call),
-    setpriority: Once => process::setpriority(call),
+    setpriority: Threads => process::setpriority(call),
     prctl: Once(!process::sets_filter(call)) => boxed(process::prctl(call)).await,
     arch_prctl: Registers => boxed(process::arch_prctl(call)).await,
     set_tid_address: Once => process::set_tid_address(call),
@@ -323,14 +323,15 @@ table! { call, number:
     sched_getaffinity: Once => boxed(schedule::sched_getaffinity(call)).await,
     sched_setaffinity: Threads => boxed(schedule::sched_setaffinity(call)).await,
     sched_getparam: Once => boxed(schedule::sched_param(call, None)).await,
-    sched_setparam: Once => boxed(schedule::sched_param(call, Some(1))).await,
-    sched_setscheduler: Once => boxed(schedule::sched_param(call, Some(2))).await,
+    sched_setparam: Threads => boxed(schedule::sched_param(call, Some(1))).await,
+    sched_setscheduler: Threads => boxed(schedule::sched_param(call, Some(2))).await,
     sched_getscheduler: Once => schedule::sched_getscheduler(call),
     sched_get_priority_max: Once => schedule::sched_priority_bound(call, 99),
     sched_rr_get_interval: Once => boxed(schedule::sched_rr_get_interval(call)).await,
     sched_getattr: Once => boxed(schedule::sched_getattr(call)).await,
-    sched_setattr: Once => boxed(schedule::sched_setattr(call)).await,
+    sched_setattr: Threads => boxed(schedule::sched_setattr(call)).await,
     ioprio_get: Once => schedule::ioprio_get(call),
+    ioprio_set: Once => schedule::ioprio_set(call),
     sched_get_priority_min: Once => schedule::sched_priority_bound(call, 1),
     // Restartable sequences and memory policies are optional, and programs do without.
     rseq | get_mempolicy | set_mempolicy | mbind: Once => Err(Error::ENOSYS.into()),

@@ -127,7 +127,8 @@ async fn poll_array<M: Machine>(
     // A number that is no descriptor is reported as an event (POLLNVAL), so the call does not wait.
     let deadline = if invalid > 0 { Some(Duration::ZERO) } else { deadline };
     let environment = call.system().environment().clone();
-    let ready = call.wait(restart, poll_files(&*environment, &mut watches, deadline)).await?;
+    let end = deadline.map(|deadline| call.with_slack(deadline));
+    let ready = call.wait(restart, poll_files(&*environment, &mut watches, end)).await?;
     for (watch, (index, asked)) in watches.iter().zip(places) {
         let found = events(watch.ready, asked) as u16;
         entries[8 * index + 6..8 * index + 8].copy_from_slice(&found.to_le_bytes());
@@ -368,7 +369,8 @@ async fn select_sets<M: Machine>(call: &Call<'_, M>, deadline: Option<Duration>)
         }
     }
     let environment = call.system().environment().clone();
-    call.wait(RestartKind::RestartNoHand, poll_files(&*environment, &mut watches, deadline)).await?;
+    let end = deadline.map(|deadline| call.with_slack(deadline));
+    call.wait(RestartKind::RestartNoHand, poll_files(&*environment, &mut watches, end)).await?;
     sets.iter_mut().for_each(|set| set.fill(0));
     let mut found = 0;
     for (watch, (number, asked)) in watches.iter().zip(numbers) {
@@ -432,7 +434,8 @@ pub(crate) async fn epoll_ctl<M: Machine>(call: &Call<'_, M>) -> Done {
 async fn epoll_wait_until<M: Machine>(call: &Call<'_, M>, deadline: Option<Duration>) -> Done {
     let limit = usize::try_from(call.int(2)).ok().filter(|limit| *limit > 0).ok_or(Error::EINVAL)?;
     let (epoll, environment) = (epoll(call)?, call.system().environment().clone());
-    let found = call.wait(RestartKind::Never, epoll.wait(&*environment, limit.min(65536), deadline)).await?;
+    let end = deadline.map(|deadline| call.with_slack(deadline));
+    let found = call.wait(RestartKind::Never, epoll.wait(&*environment, limit.min(65536), end)).await?;
     call.write(call.arg(1), &to_events(&found)).await?;
     Ok(found.len() as u64)
 }

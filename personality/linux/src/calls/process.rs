@@ -355,12 +355,14 @@ pub(crate) fn setpriority<M: Machine>(call: &Call<'_, M>) -> Done {
             }
             process.nice = nice;
             Ok(())
-        })
+        })?;
+        super::schedule::apply_schedules(call, pid);
+        Ok(())
     };
     // A process that the caller may not change does not keep the call from changing the others.
     let mut result = Ok(0);
     for pid in priority_targets(call)? {
-        result = set(pid).map_or_else(|error| Err(error.into()), |()| result);
+        result = set(pid).map_or_else(|error: Error| Err(error.into()), |()| result);
     }
     result
 }
@@ -389,10 +391,9 @@ pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
     const GET_TIMING: u32 = 13;
     const GET_SECCOMP: u32 = 21;
     const GET_TIME_STAMPS: u32 = 25;
+    const SET_TIMER_SLACK: u32 = 29;
     const GET_TIMER_SLACK: u32 = 30;
     const GET_HUGE_PAGES_DISABLED: u32 = 42;
-    /// Linux' default for the timer slack, in nanoseconds.
-    const TIMER_SLACK: u64 = 50_000;
     let (tid, pid, argument) = (call.tid(), call.pid(), call.arg(1));
     match call.uint(0) {
         SET_PDEATHSIG => {
@@ -435,7 +436,12 @@ pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
         SET_SECCOMP => return super::seccomp::set_mode(call, argument, call.arg(2)).await,
         GET_SECCOMP => return Ok(super::seccomp::mode(call)),
         GET_TIMING | GET_HUGE_PAGES_DISABLED => {}
-        GET_TIMER_SLACK => return Ok(TIMER_SLACK),
+        SET_TIMER_SLACK => call.table(|table| {
+            let slack = &mut table.thread_mut(tid)?.timer_slack;
+            slack.now = if argument as i64 <= 0 { slack.first } else { argument };
+            Ok::<_, Error>(())
+        })?,
+        GET_TIMER_SLACK => return Ok(call.table(|table| table.thread(tid).map(|t| t.timer_slack.now))?),
         GET_TIME_STAMPS => call.write(argument, &1u32.to_le_bytes()).await?,
         GET_NO_NEW_PRIVS => return Ok(call.thread.credentials().no_new_privileges.into()),
         _ => return super::capability::control(call),

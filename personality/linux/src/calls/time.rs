@@ -113,7 +113,8 @@ pub(crate) async fn sleep<M: Machine>(
     if deadline <= environment.monotonic() {
         return Ok(0);
     }
-    match call.wait(RestartKind::RestartBlock, environment.sleep_until(deadline)).await {
+    let end = call.with_slack(deadline);
+    match call.wait(RestartKind::RestartBlock, environment.sleep_until(end)).await {
         Ok(()) => Ok(0),
         Err(stop) => {
             let left = deadline.saturating_sub(environment.monotonic());
@@ -147,7 +148,8 @@ pub(crate) async fn clock_nanosleep<M: Machine>(call: &Call<'_, M>) -> Done {
         return sleep(call, clock, deadline, call.arg(3)).await;
     }
     let deadline = clock.deadline(&**system.environment(), system.processes(), When::At(time))?;
-    call.wait(RestartKind::RestartNoHand, system.environment().sleep_until(deadline)).await?;
+    let end = call.with_slack(deadline);
+    call.wait(RestartKind::RestartNoHand, system.environment().sleep_until(end)).await?;
     Ok(0)
 }
 

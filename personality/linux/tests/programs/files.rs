@@ -178,6 +178,68 @@ fn seals_forbid_changes_of_memory_files() {
 }
 
 #[test]
+fn the_path_of_an_open_is_restricted() {
+    const EXDEV: i64 = -18;
+    const ELOOP: i64 = -40;
+    let world = World::new();
+    world.install_proc();
+    world.make_directory("/d", 0o755);
+    world.make_directory("/d/e", 0o755);
+    world.install("/d/e/file", 0o644, b"");
+    world.install("/out", 0o644, b"");
+    run_in(&world, async |p| {
+        let paths = ["/d", "e/file", "e/../../out", "/e/file", "link", "absolute", "proc/self/exe"];
+        for (index, path) in paths.into_iter().enumerate() {
+            p.string(DATA + 64 * index as u64, path).await?;
+        }
+        let path = |index: u64| DATA + 64 * index;
+        let directory = p.call(2, &[path(0), 0o10_000_000]).await? as u64;
+        for (target, link) in [("e/file", 4), ("/e/file", 5)] {
+            let target = p.string(DATA + 0x300, target).await?;
+            assert_eq!(p.call(266, &[target, directory, path(link)]).await?, 0);
+        }
+        let proc = p.string(DATA + 0x300, "proc").await?;
+        let point = p.string(DATA + 0x340, "/d/proc").await?;
+        assert_eq!(p.call(83, &[point, 0o755]).await?, 0);
+        assert_eq!(p.call(165, &[proc, point, proc, 0, 0]).await?, 0);
+        let at = DATA + 0x400;
+        for (index, resolve, expected) in [
+            (1, 0x1f & !0x10, 0),
+            (2, 0, 0),
+            (2, 8, EXDEV),
+            (2, 16, -2),
+            (3, 0, -2),
+            (3, 8, EXDEV),
+            (3, 16, 0),
+            (4, 4, ELOOP),
+            (4, 2 | 8, 0),
+            (4, 0x20, 0),
+            (5, 8, EXDEV),
+            (5, 16, 0),
+            (6, 0, 0),
+            (6, 1, EXDEV),
+            (6, 2, ELOOP),
+            (6, 8, EXDEV),
+            (1, 0x18, -22),
+            (1, 0x40, -22),
+        ] {
+            p.store(at, &bytes(&[0, 0, resolve])).await?;
+            let file = p.call(437, &[directory, path(index), at, 24]).await?;
+            assert_eq!(file.min(0), expected, "path {index}, restrictions {resolve:#x}");
+            if file >= 0 {
+                assert_eq!(p.call(3, &[file as u64]).await?, 0);
+            }
+        }
+        assert_eq!(p.call(437, &[directory, path(1), at, 23]).await?, -22);
+        p.store(at, &bytes(&[0, 0, 0, 1])).await?;
+        assert_eq!(p.call(437, &[directory, path(1), at, 32]).await?, -7);
+        p.store(at, &bytes(&[0o100, 0o600, 0x20])).await?;
+        assert_eq!(p.call(437, &[directory, path(1), at, 24]).await?, EAGAIN, "it could have to wait");
+        Ok(())
+    });
+}
+
+#[test]
 fn files_without_names_show_their_kind_and_end_with_their_descriptors() {
     run(async |p| {
         let root = p.string(DATA, "/").await?;

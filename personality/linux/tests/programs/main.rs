@@ -12,6 +12,7 @@ mod hammer;
 mod protection;
 mod queues;
 mod random;
+mod schedule;
 mod shortage;
 mod signals;
 mod sockets;

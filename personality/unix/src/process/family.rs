@@ -6,6 +6,7 @@ use super::state::{IndexedState, ProcessState};
 use super::table::Table;
 use super::{Control, Limits, Pid, Resource, Usage};
 use crate::credentials::Credentials;
+use crate::schedule::{Schedule, TimerSlack};
 use crate::signal::{Actions, AlternateStack, PendingSignals, Signal, SignalSet};
 use crate::sync::SpinLock;
 use crate::{Error, Privilege, Result};
@@ -122,6 +123,9 @@ impl Table {
             stack: AlternateStack::default(),
             usage: Usage::default(),
             parent_death_signal: None,
+            schedule: Schedule::default(),
+            timer_slack: TimerSlack::INITIAL,
+            io_priority: 0,
             tracing: None,
             filter: None,
             injected: None,
@@ -193,6 +197,9 @@ impl Table {
             stack: if new.keep_stack { parent_thread.stack } else { AlternateStack::default() },
             usage: Usage::default(),
             parent_death_signal: None,
+            schedule: parent_thread.schedule.inherited(0).0,
+            timer_slack: parent_thread.timer_slack.inherited(),
+            io_priority: parent_thread.io_priority,
             tracing: None,
             filter: parent_thread.filter.clone(),
             injected: None,
@@ -261,7 +268,7 @@ impl Table {
             children_usage: Usage::default(),
             limits: origin.limits.clone(),
             randomises: origin.randomises,
-            nice: origin.nice,
+            nice: caller_thread.schedule.inherited(origin.nice).1,
             memory_adjustment: origin.memory_adjustment,
             least_memory_adjustment: origin.least_memory_adjustment,
             is_subreaper: false,
@@ -269,6 +276,20 @@ impl Table {
         };
         self.enter_process(process);
         Ok(())
+    }
+
+    /// The priority and the time slice of a thread for the machine, as
+    /// [`Schedule::for_machine`] says. `ESRCH`.
+    pub fn machine_schedule(&self, tid: Pid) -> Result<(u8, u32)> {
+        let thread = self.thread(tid)?;
+        Ok(thread.schedule.for_machine(self.process(thread.pid)?.nice))
+    }
+
+    /// The same for a thread whose underlying thread is new; `None` if it has these values already.
+    pub(crate) fn unusual_schedule(&self, tid: Pid) -> Option<(u8, u32)> {
+        let thread = self.thread(tid).ok()?;
+        let nice = self.process(thread.pid).ok()?.nice;
+        (!thread.schedule.is_usual(nice)).then(|| thread.schedule.for_machine(nice))
     }
 
     /// Removes a thread that [`Table::create`] made and that never ran, because the rest of clone

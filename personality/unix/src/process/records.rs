@@ -6,6 +6,7 @@ use super::state::IndexedState;
 use super::trace::{Tracer, Tracing};
 use super::{ExactPid, Limits, Pid, Usage};
 use crate::credentials::Credentials;
+use crate::schedule::{Schedule, TimerSlack};
 use crate::signal::{
     Actions, AlternateStack, ChildEvent, PendingSignals, Signal, SignalInformation, SignalSet,
 };
@@ -379,6 +380,12 @@ pub struct Thread {
     pub(super) usage: Usage,
     /// The signal that the thread gets when its parent ends (PR_SET_PDEATHSIG).
     pub parent_death_signal: Option<Signal>,
+    /// How the thread is scheduled.
+    pub schedule: Schedule,
+    /// By how much the thread's waits may be longer.
+    pub timer_slack: TimerSlack,
+    /// The priority of the thread's input and output, in the front end's form.
+    pub io_priority: u16,
 }
 
 impl Thread {

@@ -6,7 +6,7 @@ use crate::file::OpenFile;
 use crate::process_context::{FileSignal, ProcessContext, ProcessId};
 use crate::tmpfs::{Tmpfs, TmpfsOptions};
 use crate::tty::Terminal;
-use crate::vfs::{At, Caller, Directories, Mode, OpenFlags, Vfs};
+use crate::vfs::{At, Caller, Directories, Mode, OpenFlags, Restrictions, Vfs};
 use crate::{Bytes, Identity, Result};
 use std::sync::{Arc, Mutex};
 
@@ -140,6 +140,7 @@ impl World {
             directories: &self.directories,
             process: &self.process,
             file_size_limit: self.file_size_limit,
+            restrictions: Restrictions::empty(),
         }
     }
 

@@ -131,6 +131,7 @@ impl<M: Machine> Resources<M> {
         };
         let tid = system.processes().with(|table| table.create(caller, new))?;
         let unstarted = Unstarted { system, tid, thread: thread.clone(), kept: false };
+        thread.begin_schedule(tid)?;
         if self.is_observed() && system.processes().with(|table| table.is_observed(tid)) {
             thread.observe_calls();
         }

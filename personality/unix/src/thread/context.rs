@@ -8,7 +8,7 @@ use crate::process::{Limit, Pid, Resource};
 use crate::process_context::{FileSignal, ProcessContext, ProcessId, SessionHost};
 use crate::signal::{Signal, SignalInformation};
 use crate::tty::Terminal;
-use crate::vfs::{Caller, Directories};
+use crate::vfs::{Caller, Directories, Restrictions};
 use alloc::sync::{Arc, Weak};
 use mach::Machine;
 
@@ -61,6 +61,7 @@ impl<M: Machine> CallContext<M> {
             directories: &self.directories,
             process: self,
             file_size_limit: self.file_size_limit,
+            restrictions: Restrictions::empty(),
         }
     }
 }

@@ -140,6 +140,7 @@ impl<M: Machine> Resources<M> {
         };
         let thread = system.create_thread(&memory, self.inner_for_exec(descriptors)).await?;
         thread.context.set_affinity(self.context.affinity()).map_err(context_error)?;
+        thread.begin_schedule(self.tid())?;
         system.processes().become_only_thread(self.tid()).await?;
         leaving.await;
 

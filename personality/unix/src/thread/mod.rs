@@ -422,6 +422,20 @@ impl<M: Machine> Resources<M> {
         self.context.set_state(state).map_err(context_error)
     }
 
+    /// Has the machine schedule the thread, whose id is `tid`, as its record says. `ESRCH`.
+    pub fn apply_schedule(&self, tid: Pid) -> Result<()> {
+        let (priority, slice) = self.system.processes().with(|table| table.machine_schedule(tid))?;
+        self.context.set_priority(priority, slice).map_err(context_error)
+    }
+
+    /// The same for a new thread that gets the record of `tid`. `ESRCH`.
+    fn begin_schedule(&self, tid: Pid) -> Result<()> {
+        match self.system.processes().with(|table| table.unusual_schedule(tid)) {
+            Some((priority, slice)) => self.context.set_priority(priority, slice).map_err(context_error),
+            None => Ok(()),
+        }
+    }
+
     /// From now on every system call of the thread comes to its async task, so that a tracer or a
     /// filter sees it.
     pub fn observe_calls(&self) {

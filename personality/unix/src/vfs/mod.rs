@@ -39,7 +39,7 @@ pub use vnode::{
     AttributeCondition, FileSystem, Hooks, Link, NewAttributes, NewNode, Opened, RenameEnd, Vnode, VnodeRef,
     WriteAt, same,
 };
-pub use walk::{Found, LINKS_MAXIMUM};
+pub use walk::{Found, LINKS_MAXIMUM, Restrictions};
 
 use crate::disk::Disks;
 use crate::file::{DeviceDriver, OpenFile};
@@ -216,6 +216,8 @@ pub struct Caller<'a> {
     /// The size in bytes that files must not exceed (RLIMIT_FSIZE); after `EFBIG` the front end
     /// sends SIGXFSZ.
     pub file_size_limit: u64,
+    /// What paths must not do.
+    pub restrictions: Restrictions,
 }
 
 /// The directory at which a relative path begins (the first argument of the `*at` calls).

@@ -8,13 +8,37 @@ use super::{At, Caller};
 use crate::account::Setting;
 use crate::sync::Turns;
 use crate::{Error, Result};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use bitflags::bitflags;
 
 /// How many symbolic links a path may cross.
 pub const LINKS_MAXIMUM: u32 = 40;
 
 /// After this many components, a walk lets other tasks run.
 const TURN: u32 = 512;
+
+bitflags! {
+    /// What the path of a call must not do (openat2(2)).
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Restrictions: u32 {
+        /// The path must not lead to another mount: `EXDEV` (RESOLVE_NO_XDEV).
+        const NO_OTHER_MOUNT = 1;
+        /// The path must not lead through a link to a location: `ELOOP` (RESOLVE_NO_MAGICLINKS).
+        const NO_MAGIC_LINKS = 2;
+        /// The path must not lead through any symbolic link: `ELOOP` (RESOLVE_NO_SYMLINKS).
+        const NO_LINKS = 4;
+        /// The path must not lead out of the directory where it begins: `EXDEV` (RESOLVE_BENEATH).
+        const BENEATH = 8;
+        /// The directory where the path begins is its root (RESOLVE_IN_ROOT).
+        const IN_ROOT = 16;
+    }
+}
+
+impl Restrictions {
+    /// The restrictions with which a path does not leave the directory where it begins.
+    const SCOPED: Restrictions = Restrictions::BENEATH.union(Restrictions::IN_ROOT);
+}
 
 /// A file that a path names.
 #[derive(Clone, Debug)]
@@ -65,8 +89,22 @@ impl<'a> Walker<'a> {
         if path.len() > PATH_MAXIMUM {
             return Err(Error::ENAMETOOLONG);
         }
-        let root = caller.directories.root();
-        let start = if path[0] == b'/' { root.clone() } else { at.directory(caller)? };
+        let restrictions = caller.restrictions;
+        let is_absolute = path[0] == b'/';
+        if is_absolute && restrictions.contains(Restrictions::BENEATH) {
+            return Err(Error::EXDEV);
+        }
+        let (root, start) = match restrictions.intersects(Restrictions::SCOPED) {
+            true => {
+                let start = at.directory(caller)?;
+                (start.clone(), start)
+            }
+            false => {
+                let root = caller.directories.root();
+                let start = if is_absolute { root.clone() } else { at.directory(caller)? };
+                (root, start)
+            }
+        };
         Ok(Walker {
             caller,
             root,
@@ -106,7 +144,7 @@ impl<'a> Walker<'a> {
                 }
                 (b"..", last) => {
                     self.check_search()?;
-                    self.at = self.at.up(&self.root)?;
+                    self.go_up()?;
                     if last {
                         return Ok(Last::DotDot);
                     }
@@ -132,7 +170,9 @@ impl<'a> Walker<'a> {
     pub(crate) async fn child(&self, name: &[u8]) -> Result<Location> {
         self.check_search()?;
         let vnode = self.at.vnode.lookup(name).await?;
-        Ok(Location { mount: self.at.mount.clone(), vnode }.visible())
+        let child = Location { mount: self.at.mount.clone(), vnode }.visible();
+        self.check_mount(&child)?;
+        Ok(child)
     }
 
     /// Continues the walk with the target of a symbolic link, which is in the directory at which
@@ -142,12 +182,20 @@ impl<'a> Walker<'a> {
         if self.links > LINKS_MAXIMUM {
             return Err(Error::ELOOP);
         }
+        let restrictions = self.caller.restrictions;
+        if restrictions.contains(Restrictions::NO_LINKS) {
+            return Err(Error::ELOOP);
+        }
         match link.vnode.follow_for(self.caller.process).await? {
             Link::Path(target) => {
                 if target.is_empty() {
                     return Err(Error::ENOENT);
                 }
                 if target[0] == b'/' {
+                    if restrictions.contains(Restrictions::BENEATH) {
+                        return Err(Error::EXDEV);
+                    }
+                    self.check_mount(&self.root)?;
                     self.at = self.root.clone();
                 }
                 let rest = &self.path[self.next..];
@@ -159,7 +207,12 @@ impl<'a> Walker<'a> {
                 self.path = path;
                 self.next = 0;
             }
+            Link::Place(_) if restrictions.contains(Restrictions::NO_MAGIC_LINKS) => {
+                return Err(Error::ELOOP);
+            }
+            Link::Place(_) if restrictions.intersects(Restrictions::SCOPED) => return Err(Error::EXDEV),
             Link::Place(place) => {
+                self.check_mount(&place)?;
                 self.at = place;
                 // The rest of the path is empty or begins with a slash; if it is empty, the path
                 // names the location where the walk is.
@@ -178,6 +231,31 @@ impl<'a> Walker<'a> {
             && own.user != directory.user
             && self.caller.process.account().settings().is_on(Setting::ProtectedSymbolicLinks);
         if is_trap { Err(Error::EACCES) } else { self.enter_link(link).await }
+    }
+
+    /// Goes to the parent directory. A directory that has been moved out of the one where the path
+    /// begins meanwhile has no parent in it.
+    fn go_up(&mut self) -> Result<()> {
+        let restrictions = self.caller.restrictions;
+        if restrictions.contains(Restrictions::BENEATH) && self.at.same(&self.root) {
+            return Err(Error::EXDEV);
+        }
+        let above = self.at.up(&self.root)?;
+        self.check_mount(&above)?;
+        if restrictions.intersects(Restrictions::SCOPED)
+            && above.path(&self.root)?.starts_with(b"(unreachable)")
+        {
+            return Err(Error::EXDEV);
+        }
+        self.at = above;
+        Ok(())
+    }
+
+    /// Checks that the walk may go on at a location. `EXDEV`.
+    fn check_mount(&self, next: &Location) -> Result<()> {
+        let crosses = self.caller.restrictions.contains(Restrictions::NO_OTHER_MOUNT)
+            && !Arc::ptr_eq(&self.at.mount, &next.mount);
+        if crosses { Err(Error::EXDEV) } else { Ok(()) }
     }
 
     fn check_search(&self) -> Result<()> {
