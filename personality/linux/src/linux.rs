@@ -2,6 +2,7 @@
 
 use crate::futex::Futexes;
 use crate::names::name;
+use core::sync::atomic::AtomicU32;
 use mach::Machine;
 use unix::sync::SpinLock;
 use unix::thread::Thread;
@@ -28,6 +29,8 @@ pub struct Linux<M: Machine> {
     logged: SpinLock<[u64; 8]>,
     /// The threads that wait for futexes.
     pub(crate) futexes: Futexes,
+    /// How many calls may still be tried without a look at the server's memory.
+    pub(crate) unwatched_calls: AtomicU32,
     machine: core::marker::PhantomData<fn(M)>,
 }
 
@@ -38,6 +41,7 @@ impl<M: Machine> Linux<M> {
             processor,
             logged: SpinLock::new([0; 8]),
             futexes: Futexes::new(),
+            unwatched_calls: AtomicU32::new(0),
             machine: core::marker::PhantomData,
         }
     }
