@@ -14,6 +14,9 @@
  * is no command there and /sbin/init is another program, such as Debian's sysvinit, that becomes
  * the first process as soon as the usual file systems are there.
  *
+ * Before anything else runs, the program sets the extended attributes that /run/attributes lists:
+ * the archive that an image is has no room for them.
+ *
  * A command's output is to arrive unchanged, and its input is not to be shown. So before it begins
  * the terminal is set accordingly, and a control sequence that shows nothing is written there: it
  * tells the program at the other end that it may begin to send the input. */
@@ -28,6 +31,7 @@
 #include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -68,6 +72,56 @@ static void make_file_systems(void)
     }
     if (getenv("LOG"))
         mount("sysfs", "/sys", "sysfs", 0, 0);
+}
+
+/* The next word at *at, which NUL ends; *at is then after it. None before the end: 0. */
+static char *next_word(char **at, char *end)
+{
+    char *word = *at, *last = memchr(word, 0, (size_t)(end - word));
+    *at = last ? last + 1 : end;
+    return last ? word : 0;
+}
+
+/* Hexadecimal digits become the bytes that they stand for, in the same place. Their number; -1 if
+ * there is anything else. */
+static ssize_t from_hexadecimal(char *digits)
+{
+    size_t length = strlen(digits);
+    if (length % 2 != 0 || strspn(digits, "0123456789abcdef") != length)
+        return -1;
+    for (size_t byte = 0; byte < length / 2; byte++) {
+        char pair[3] = {digits[2 * byte], digits[2 * byte + 1], 0};
+        digits[byte] = (char)strtol(pair, 0, 16);
+    }
+    return (ssize_t)(length / 2);
+}
+
+/* Sets the extended attributes of the list: path, name and value in hexadecimal digits, each
+ * followed by NUL. The list is removed, so that nothing sets them again. */
+static void set_attributes(void)
+{
+    static const char path[] = "/run/attributes";
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return;
+    struct stat about;
+    char *list = fstat(file, &about) == 0 ? malloc((size_t)about.st_size) : 0;
+    ssize_t size = list ? read(file, list, (size_t)about.st_size) : -1;
+    close(file);
+    if (size < 0) {
+        perror("init: /run/attributes");
+        return;
+    }
+    char *at = list, *end = list + size, *of, *name, *value;
+    while ((of = next_word(&at, end)) && (name = next_word(&at, end)) && (value = next_word(&at, end))) {
+        ssize_t length = from_hexadecimal(value);
+        if (length < 0)
+            fprintf(stderr, "init: %s: damaged at %s\n", path, of);
+        else if (lsetxattr(of, name, value, (size_t)length, 0) < 0)
+            fprintf(stderr, "init: %s of %s: %s\n", name, of, strerror(errno));
+    }
+    free(list);
+    unlink(path);
 }
 
 /* The record of sessions, which login and script write only if it is there. */
@@ -273,6 +327,7 @@ int main(int argc, char **argv)
     if (strcmp(name, "reboot") == 0)
         end_system(RB_AUTOBOOT);
     if (getpid() != 1 && argc > 2 && strcmp(argv[1], "--") == 0) {
+        set_attributes();
         make_record();
         /* The command's descriptors may be pipes. */
         int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC);
@@ -286,6 +341,7 @@ int main(int argc, char **argv)
     }
     umask(022);
     make_file_systems();
+    set_attributes();
     make_record();
     set_name();
     char **words = command();

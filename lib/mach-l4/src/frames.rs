@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use core::arch::asm;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use macadamia_sync::SpinLock;
 use mach::machine::buddy::Buddy;
@@ -151,6 +151,15 @@ impl FramePool {
         // atomically through this function.
         unsafe { AtomicU32::from_ptr(address as *mut u32) }
     }
+
+    /// The same for a word of 64 bits.
+    #[inline]
+    pub(crate) fn long_word(&self, frame: Frame, offset: usize) -> &AtomicU64 {
+        assert!(offset.is_multiple_of(8), "an aligned word");
+        let address = self.part(frame, offset, 8);
+        // SAFETY: as in `word`.
+        unsafe { AtomicU64::from_ptr(address as *mut u64) }
+    }
 }
 
 /// Copies bytes, whole words first.
@@ -242,6 +251,8 @@ mod tests {
         }
         pool.word(other, 8).store(7, Ordering::Relaxed);
         assert_eq!(pool.word(other, 8).compare_exchange(7, 9, Ordering::SeqCst, Ordering::SeqCst), Ok(7));
+        pool.long_word(other, 8).store(u64::MAX - 1, Ordering::Relaxed);
+        assert_eq!(pool.word(other, 12).load(Ordering::Relaxed), u32::MAX);
         pool.release(one, 0);
         pool.release(other, 0);
         assert_eq!((pool.free(), pool.limit()), (4, 4));
@@ -274,6 +285,13 @@ mod tests {
     fn nothing_reaches_beyond_a_frame() {
         let (_memory, pool) = pool(2);
         pool.write(Frame(0), 4094, b"abc");
+    }
+
+    #[test]
+    #[should_panic(expected = "within the frame")]
+    fn no_long_word_reaches_beyond_its_frame() {
+        let (_memory, pool) = pool(2);
+        pool.long_word(Frame(0), 4096);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::Future;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use l4::extension::{self, Registers};
 use l4::thread::system_clock;
@@ -354,6 +354,15 @@ impl L4Machine {
     /// address, and its size in bytes as root has given it.
     pub fn pool(&self) -> (u64, u64) {
         (self.0.pool.address(Frame(0)), self.frame_bytes())
+    }
+
+    /// The aligned word at `offset` of a frame, which the server shares with programs that can only
+    /// read it.
+    ///
+    /// # Panics
+    /// If the word does not lie in the frame, or is not aligned.
+    pub fn frame_word(&self, frame: Frame, offset: usize) -> &AtomicU64 {
+        self.0.pool.long_word(frame, offset)
     }
 
     /// The number of bytes of all frames, used or free.

@@ -4,11 +4,11 @@
 use crate::{Disk, Kind, MOST, Partition, u32_at, u64_at};
 use alloc::vec::Vec;
 
-const SIGNATURE: &[u8] = b"EFI PART";
+pub(crate) const SIGNATURE: &[u8] = b"EFI PART";
 /// The length in bytes of the header that every table has.
-const HEADER: usize = 92;
+pub(crate) const HEADER: usize = 92;
 /// The length in bytes of the part of an entry that every table has.
-const ENTRY: usize = 128;
+pub(crate) const ENTRY: usize = 128;
 /// The longest entry that is read.
 const LONGEST_ENTRY: usize = 4096;
 

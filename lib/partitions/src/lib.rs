@@ -1,5 +1,5 @@
 //! Partition tables of disks: GPT (UEFI specification 2.10, chapter 5) and MBR with logical
-//! partitions. A table is read and checked, never written.
+//! partitions. A table is read and checked; a GPT can be made for a disk that is new.
 //!
 //! No content of a disk leads to a panic, to a partition beyond the disk's end, or to reading
 //! without end.
@@ -10,6 +10,7 @@ extern crate alloc;
 
 mod gpt;
 mod mbr;
+pub mod write;
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! Tables that the tests make, and damaged ones.
 
 use crate::gpt::check_sum;
-use crate::{Disk, Kind, MOST, Partition, read};
+use crate::{Disk, Kind, MOST, Partition, read, write};
 use core::future::{Future, ready};
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
@@ -194,6 +194,32 @@ proptest! {
         prop_assert!(found.windows(2).all(|pair| pair[0].number < pair[1].number));
         for partition in &found {
             prop_assert!(partition.first > 0 && partition.count > 0 && partition.first + partition.count <= 100);
+        }
+    }
+}
+
+#[test]
+fn a_table_that_was_made_is_read_by_either_header() {
+    let blocks = 1000;
+    let name = "a name of exactly 36 characters long";
+    let new = |first, count, name| write::New { first, count, purpose: [1; 16], identity: [2; 16], name };
+    let all = [new(write::BEFORE, 100, name), new(500, blocks - write::AFTER - 500, "é")];
+    let (before, after) = write::gpt(blocks, [3; 16], &all);
+    assert_eq!((before.len(), after.len()), (34 * 512, 33 * 512));
+    let mut image = blank(blocks as usize, 512);
+    image.bytes[..before.len()].copy_from_slice(&before);
+    let end = image.bytes.len();
+    image.bytes[end - after.len()..].copy_from_slice(&after);
+    for damaged in [false, true] {
+        if damaged {
+            image.bytes[512 + 60] ^= 1;
+        }
+        let found = partitions(&image);
+        assert_eq!(found.len(), 2);
+        for ((found, number), new) in found.iter().zip(1..).zip(&all) {
+            assert_eq!((found.number, found.first, found.count), (number, new.first, new.count));
+            let name: Vec<u16> = new.name.encode_utf16().collect();
+            assert_eq!(found.kind, Kind::Gpt { identity: [2; 16], name });
         }
     }
 }

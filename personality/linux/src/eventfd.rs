@@ -26,6 +26,16 @@ impl EventCounter {
     }
 }
 
+impl EventCounter {
+    /// Adds 1 for an event of the system; a counter at its maximum stays there.
+    pub(crate) fn add_one(&self) {
+        let mut count = self.count.lock();
+        *count = (*count + 1).min(MAXIMUM);
+        drop(count);
+        self.queue.wake(Readiness::READ);
+    }
+}
+
 impl FileObject for EventCounter {
     fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         if to.remaining() < 8 {

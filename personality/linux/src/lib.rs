@@ -31,6 +31,7 @@
 
 extern crate alloc;
 
+mod aio;
 mod auxiliary;
 mod call;
 mod calls;

@@ -1,7 +1,9 @@
 //! [`Linux`]: the state that all threads of Linux programs share.
 
+use crate::aio::Contexts;
 use crate::futex::Futexes;
 use crate::names::name;
+use alloc::sync::Arc;
 use core::sync::atomic::AtomicU32;
 use mach::Machine;
 use unix::sync::SpinLock;
@@ -27,6 +29,8 @@ pub struct Linux<M: Machine> {
     /// A bit for the number of each unknown call that was logged; the last bit is for all larger
     /// numbers.
     logged: SpinLock<[u64; 8]>,
+    /// The contexts of asynchronous I/O.
+    pub(crate) aio: Arc<Contexts>,
     /// The threads that wait for futexes.
     pub(crate) futexes: Futexes,
     /// How many calls may still be tried without a look at the server's memory.
@@ -40,6 +44,7 @@ impl<M: Machine> Linux<M> {
         Linux {
             processor,
             logged: SpinLock::new([0; 8]),
+            aio: Arc::default(),
             futexes: Futexes::new(),
             unwatched_calls: AtomicU32::new(0),
             machine: core::marker::PhantomData,

@@ -25,9 +25,11 @@ pub enum Kept {
     /// Bytes of the server's own memory, estimated: open files, contents of pipes and sockets,
     /// files of tmpfs, regions of memory, record locks, queued changes of files.
     ServerMemory,
+    /// Bytes that the message queues of the user may hold (RLIMIT_MSGQUEUE).
+    MessageQueues,
 }
 
-const KINDS: usize = 6;
+const KINDS: usize = 7;
 
 /// A limit that the superuser can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,9 +53,19 @@ pub enum Setting {
     ProtectedHardLinks,
     /// Whether only certain links are followed in sticky directories (protected_symlinks): 1 or 0.
     ProtectedSymbolicLinks,
+    /// How many message queues there may be (queues_max).
+    MessageQueues,
+    /// The most messages of a queue that needs no privilege (msg_max).
+    QueueLength,
+    /// The most messages of a queue whose maker asks for no number (msg_default).
+    QueueLengthDefault,
+    /// The most bytes of a message of a queue that needs no privilege (msgsize_max).
+    QueueMessageSize,
+    /// The most bytes of a message of a queue whose maker asks for no number (msgsize_default).
+    QueueMessageSizeDefault,
 }
 
-const SETTINGS: usize = 9;
+const SETTINGS: usize = 14;
 
 /// Bytes that are charged for an open file, together with the object that it refers to.
 pub const FILE_BYTES: u64 = 1024;
@@ -88,6 +100,12 @@ impl Setting {
             Setting::PipePagesSoft | Setting::PipePagesHard => Some(value),
             Setting::PolledFiles => (value <= i64::MAX as u64).then_some(value),
             Setting::ProtectedHardLinks | Setting::ProtectedSymbolicLinks => (value <= 1).then_some(value),
+            Setting::QueueLength | Setting::QueueLengthDefault => {
+                (1..=crate::message_queue::LENGTH_MAXIMUM).contains(&value).then_some(value)
+            }
+            Setting::QueueMessageSize | Setting::QueueMessageSizeDefault => {
+                (128..=crate::message_queue::SIZE_MAXIMUM).contains(&value).then_some(value)
+            }
             _ => (value <= i32::MAX as u64).then_some(value),
         }
     }
@@ -106,7 +124,8 @@ impl Settings {
     pub fn new(server_memory: u64) -> Arc<Settings> {
         let watches = server_memory / WATCHES_PART;
         let observed = (watches / OBSERVED_FILE_BYTES).clamp(*OBSERVED_FILES.start(), *OBSERVED_FILES.end());
-        let values = [1 << 20, 16384, 0, watches / POLLED_FILE_BYTES, 16384, 128, observed, 1, 1];
+        let polled = watches / POLLED_FILE_BYTES;
+        let values = [1 << 20, 16384, 0, polled, 16384, 128, observed, 1, 1, 256, 10, 10, 8192, 8192];
         Arc::new(Settings { values: values.map(AtomicU64::new), server_memory: server_memory / 2 })
     }
 

@@ -21,6 +21,11 @@ pub trait Environment: Send + Sync {
     /// The time of the wall clock (CLOCK_REALTIME).
     fn realtime(&self) -> Timestamp;
 
+    /// Says what time it is at least: the clock that [`Environment::realtime`] reads steps forward
+    /// if it is late. It never steps back. A system whose clock is right by itself need not
+    /// listen.
+    fn advance_to(&self, _least: Timestamp) {}
+
     /// Time since boot, which never steps (CLOCK_MONOTONIC).
     fn monotonic(&self) -> Duration;
 

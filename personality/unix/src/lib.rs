@@ -63,6 +63,7 @@ pub mod load;
 pub mod log;
 mod maybe_ready;
 pub mod memory;
+pub mod message_queue;
 pub mod personality;
 pub mod pipe;
 pub mod poll;

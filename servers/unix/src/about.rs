@@ -7,6 +7,8 @@ use core::fmt::Write;
 use l4::kip;
 use l4::x2::kip::MemoryKind;
 use rt::root::servers;
+use unix::vfs::Vfs;
+use unix_server::start::Root;
 
 /// The version of the servers and the kernel, which are built together.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -56,22 +58,39 @@ pub(crate) struct Moments {
 
 /// The lines that the console shows at the start: what has been started, and how long after the
 /// machine's start.
-pub(crate) fn greeting(moments: &Moments, archive: &[u8], free: u64) -> String {
+///
+/// `files` says where the files of the system are.
+pub(crate) fn greeting(moments: &Moments, files: &str, free: u64) -> String {
     let seconds = |time: u64| format!("{}.{:02} s", time / 1_000_000, time / 10_000 % 100);
-    let files = unix::initramfs::names(archive).map_or(0, |names| names.len());
     let (processors, memory) = (processors(), memory() >> 20);
     let plural = if processors == 1 { "" } else { "s" };
     format!(
         "Macadamia {VERSION}\r\n\
          {:>9}  kernel (L4 X.2), sigma0, root: {processors} processor{plural}, {memory} MiB\r\n\
          {:>9}  console: this terminal\r\n\
-         {:>9}  unix: {files} files in {} MiB, {} MiB for programs\r\n",
+         {:>9}  unix: {files}, {} MiB for programs\r\n",
         seconds(moments.begun),
         seconds(moments.console),
         seconds(moments.files),
-        archive.len() >> 20,
         free >> 20,
     )
+}
+
+/// Where the files of the system are, for the greeting.
+pub(crate) fn files(root: &Root, vfs: &Vfs) -> String {
+    match root {
+        Root::Archive(archive) => {
+            let archive = (**archive).as_ref();
+            let files = unix::initramfs::names(archive).map_or(0, |names| names.len());
+            format!("{files} files in {} MiB", archive.len() >> 20)
+        }
+        Root::Device(name) => {
+            let status = vfs.tree.root().mount.file_system().status();
+            let size = |blocks: u64| blocks.saturating_mul(status.block_size.into()) >> 20;
+            let used = size(status.blocks.saturating_sub(status.free_blocks));
+            format!("the files of {name}, {used} of {} MiB", size(status.blocks))
+        }
+    }
 }
 
 /// The number of processors of the machine.

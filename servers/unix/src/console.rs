@@ -39,7 +39,7 @@ pub async fn show(terminal: Arc<Terminal>, line: &impl Line) {
 }
 
 /// Passes what is typed on the line to `terminal`; never returns. With `commands`, the line also
-/// carries commands as in Telnet: window sizes and breaks.
+/// carries commands as in Telnet: window sizes, breaks and the time.
 pub async fn listen(
     terminal: Arc<Terminal>,
     line: &impl Line,
@@ -71,6 +71,7 @@ pub async fn listen(
                 Input::Window { rows, columns } => {
                     terminal.set_window_size(WindowSize { rows, columns, ..terminal.window_size() });
                 }
+                Input::Time(time) => environment.advance_to(time),
                 _ => terminal.receive_break(),
             }
         }

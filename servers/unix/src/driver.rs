@@ -5,7 +5,7 @@ use crate::bounce::{self, Library};
 use crate::environment::TimeScale;
 use crate::port::Port;
 use crate::report::say;
-use crate::shared_object::{self, SharedObject};
+use crate::shared_object::{self, Clock, SharedObject};
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
@@ -63,6 +63,11 @@ impl L4Driver {
         let first_heap = heap.extent().free;
         let quiet = options.quiet;
         Ok(L4Driver { machine, port, heap, first_heap, quiet, library, shared_object })
+    }
+
+    /// The page from which programs read the clocks.
+    pub(crate) fn clock(&self) -> Clock {
+        self.shared_object.clock()
     }
 
     /// Runs a task that serves the system as a whole. Fails with `ENOMEM` if memory is short.

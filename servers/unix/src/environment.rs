@@ -1,6 +1,7 @@
 //! Time and randomness that the machine provides.
 
 use crate::processor;
+use crate::shared_object::Clock;
 use alloc::boxed::Box;
 use core::time::Duration;
 use l4::kip;
@@ -40,19 +41,20 @@ impl TimeScale {
 /// The Unix library's source of time and randomness on L4.
 pub(crate) struct L4Environment {
     machine: L4Machine,
-    /// The time at which the machine's clock was 0, in seconds since 1970.
-    started: u64,
+    /// The page from which programs read the clocks. It has the time at which the machine's clock
+    /// was 0.
+    clock: Clock,
     scale: Option<TimeScale>,
     random: SpinLock<Random>,
     seeding: Seeding,
 }
 
 impl L4Environment {
-    /// The environment of a machine whose clock was 0 at `started`. The random source begins with
-    /// what the processor has of entropy; with `is_seeded` that is enough.
-    pub(crate) fn new(machine: L4Machine, started: u64, is_seeded: bool) -> L4Environment {
+    /// The environment of a machine. The random source begins with what the processor has of
+    /// entropy; with `is_seeded` that is enough.
+    pub(crate) fn new(machine: L4Machine, clock: Clock, is_seeded: bool) -> L4Environment {
         let mut random = Random::new();
-        random.stir([started, machine.now(), 0]);
+        random.stir([clock.start(&machine), machine.now(), 0]);
         for _ in 0..4 {
             random.stir(processor::entropy());
         }
@@ -61,7 +63,15 @@ impl L4Environment {
             seeding.finish();
         }
         let scale = TimeScale::of_kernel();
-        L4Environment { machine, started, scale, random: SpinLock::new(random), seeding }
+        L4Environment { machine, clock, scale, random: SpinLock::new(random), seeding }
+    }
+
+    /// The monotonic clock, in nanoseconds.
+    fn nanoseconds(&self) -> u64 {
+        match self.scale {
+            Some(scale) => scale.nanoseconds(processor::time_stamp()),
+            None => self.machine.now() * 1000,
+        }
     }
 
     /// Mixes unpredictable bytes into the random source.
@@ -87,16 +97,18 @@ impl L4Environment {
 
 impl Environment for L4Environment {
     fn realtime(&self) -> Timestamp {
-        let since = self.monotonic();
-        let seconds = i64::try_from(self.started.saturating_add(since.as_secs())).unwrap_or(i64::MAX);
-        Timestamp { seconds, nanoseconds: since.subsec_nanos() }
+        let time = Duration::from_nanos(self.clock.start(&self.machine) + self.nanoseconds());
+        Timestamp { seconds: time.as_secs().cast_signed(), nanoseconds: time.subsec_nanos() }
+    }
+
+    fn advance_to(&self, least: Timestamp) {
+        let seconds = u64::try_from(least.seconds).unwrap_or(0);
+        let start = Duration::new(seconds, least.nanoseconds).saturating_sub(self.monotonic());
+        self.clock.advance_start(&self.machine, start);
     }
 
     fn monotonic(&self) -> Duration {
-        match self.scale {
-            Some(scale) => Duration::from_nanos(scale.nanoseconds(processor::time_stamp())),
-            None => Duration::from_micros(self.machine.now()),
-        }
+        Duration::from_nanos(self.nanoseconds())
     }
 
     fn fill_random(&self, bytes: &mut [u8]) {

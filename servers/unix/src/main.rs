@@ -22,8 +22,10 @@ mod shares;
 
 use about::Moments;
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 use disk::Disk;
@@ -50,10 +52,10 @@ use unix::pipe::pipe;
 use unix::thread::Host;
 use unix::tty::Terminal;
 use unix::v9fs::V9fsType;
-use unix::vfs::OpenFlags;
+use unix::vfs::{FileSystemType, OpenFlags};
 use unix_server::front_ends::Personalities;
 use unix_server::options::Options;
-use unix_server::start::{self, Command, Descriptors, Parts, Started};
+use unix_server::start::{self, Command, Descriptors, Parts, Root, Started};
 use unix_server::streams::{Output, bring};
 use unix_server::{Server, console as terminal_console};
 
@@ -113,7 +115,10 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let disks = disk::reserve();
     let streams = Streams::open(options.streams).map_err(Failure::NoStreams)?;
     let console = system_clock();
-    let archive = root::memory::module(IMAGE, IMAGE_ROOM).map_err(Failure::NoImage)?;
+    let root = match &options.root {
+        Some(name) => Root::Device(name.clone()),
+        None => Root::Archive(Arc::new(root::memory::module(IMAGE, IMAGE_ROOM).map_err(Failure::NoImage)?)),
+    };
     let heap = root::memory::available().map_err(Failure::NoMemoryFromRoot)? / HEAP_PART;
     let configuration = Configuration {
         workers: options.workers.unwrap_or(usize::MAX),
@@ -134,9 +139,10 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let lender = Box::leak(Box::new(machine.lender()));
     let borrowed = machine.frame_bytes() / 3 * BORROWED_THIRDS;
     own_heap.borrow_from(lender, borrowed as usize);
+    let clock = driver.clock();
     let server = Server::new(driver, Personalities::new(processor), options.trace);
     let layout = configuration.layout;
-    let random = Arc::new(L4Environment::new(machine.clone(), options.time, source.is_none()));
+    let random = Arc::new(L4Environment::new(machine.clone(), clock, source.is_none()));
     let environment: Arc<dyn Environment> = random.clone();
     let disks: Vec<_> = (0..disks).filter_map(|index| disk::open(&machine, index)).collect();
     let spawner = machine.clone();
@@ -144,7 +150,9 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let parts = Parts {
         vm: vm.clone(),
         environment: environment.clone(),
-        archive: Arc::new(archive),
+        root,
+        disks: Vec::new(),
+        file_systems: Vec::new(),
         layout: Layout { low: LOWEST, high: layout.kernel_interface.min(layout.utcb_area), randomise: true },
         capacity: Capacity { threads: heap as usize / HEAP_PER_THREAD, server_memory: heap + borrowed },
         screen: consoles.screen(),
@@ -200,26 +208,31 @@ struct Devices {
 async fn live(
     server: Arc<UnixServer>,
     machine: L4Machine,
-    parts: Parts<L4Machine>,
+    mut parts: Parts<L4Machine>,
     options: Options,
     devices: Devices,
     moments: Moments,
 ) -> unix::Result<u8> {
     let Devices { port, consoles, streams, shares, disks } = devices;
-    let (vm, environment, archive) = (parts.vm.clone(), parts.environment.clone(), parts.archive.clone());
+    let (vm, environment, root) = (parts.vm.clone(), parts.environment.clone(), parts.root.clone());
     let driver = server.driver();
-    let started = start::system(&server, parts).await?;
-    let memory = Arc::new(ObjectProvider(vm.clone()));
-    let kind = V9fsType { servers: shares.clone(), memory, environment: environment.clone() };
-    started.system.vfs().register_file_system("9p", Arc::new(kind));
-    let logging = server.clone();
-    let log = move |line: core::fmt::Arguments<'_>| logging.log(line);
-    let servers = Arc::new(DiskFileServers { shares: shares.clone(), machine, log });
-    let memory = Arc::new(ObjectProvider(vm.clone()));
-    let kind = Ext4Type { servers, memory, environment: environment.clone() };
-    started.system.vfs().register_file_system("ext4", Arc::new(kind));
+    parts.file_systems = file_systems(&server, &parts, machine, &shares);
     let watching = environment.clone();
     driver.spawn_system_task(async move { shares.watch(&*watching).await })?;
+    for (disk, about) in disks {
+        let logging = server.clone();
+        driver.spawn_system_task(disk.clone().look_after(move |line| logging.log(line)))?;
+        parts.disks.push((disk, about));
+    }
+    let started = match (start::system(&server, parts).await, &root) {
+        (Err(error), Root::Device(name)) => {
+            let text = format!("The root file system on /dev/{name} cannot be mounted: {error:?}\r\n");
+            port.write(text.as_bytes()).await;
+            port.drain().await;
+            return Err(error);
+        }
+        (started, _) => started?,
+    };
     for mount in &options.mounts {
         if let Err(error) = start::mount(&started, mount).await {
             let (source, place) =
@@ -227,11 +240,12 @@ async fn live(
             server.log(format_args!("{source} cannot be mounted at {place}: {error:?}"));
         }
     }
-    add_disks(&server, &started, &vm, disks).await?;
+    write_disks_back(&server, &started)?;
     if options.greet {
         let files = u64::try_from(environment.monotonic().as_micros()).unwrap_or(u64::MAX);
         let free = u64::from(vm.statistics().free) << 12;
-        let greeting = about::greeting(&Moments { files, ..moments }, (*archive).as_ref(), free);
+        let kept = about::files(&root, started.system.vfs());
+        let greeting = about::greeting(&Moments { files, ..moments }, &kept, free);
         port.write(greeting.as_bytes()).await;
     }
     connect_terminals(&server, &started, &port, &consoles, options.commands)?;
@@ -269,12 +283,7 @@ async fn live(
         }
         status
     };
-    let synchronized = started.system.vfs().synchronize().await;
-    if let Err(error) = synchronized.and(started.system.vfs().end_file_systems().await) {
-        server.log(format_args!("not all files could be written: {error:?}"));
-    }
-    // The errors of disks have been reported to the programs that have written there.
-    let _ = started.system.vfs().disks.synchronize().await;
+    started.system.end_storage().await;
     // The error of a terminal that was hung up is ignored: it has no output to wait for.
     let _ = started.terminal.drain().await;
     port.drain().await;
@@ -310,31 +319,37 @@ fn connect_terminals(
     driver.spawn_system_task(consoles.clone().watch(virtual_consoles.clone()))
 }
 
-/// Adds the disks to the system, and starts the tasks that look after their drivers and write back
-/// what programs have written.
-async fn add_disks(
+/// The types of file systems whose files servers have.
+fn file_systems(
     server: &Arc<UnixServer>,
-    started: &Started<L4Machine>,
-    vm: &Arc<Vm<L4Machine>>,
-    disks: Vec<(Arc<Disk>, About)>,
-) -> unix::Result<()> {
-    let driver = server.driver();
-    for (index, (disk, about)) in (0..).zip(disks) {
-        let logging = server.clone();
-        driver.spawn_system_task(disk.clone().look_after(move |line| logging.log(line)))?;
-        started.add_disk(vm, index, disk, about).await?;
+    parts: &Parts<L4Machine>,
+    machine: L4Machine,
+    shares: &Arc<Shares>,
+) -> Vec<(&'static str, Arc<dyn FileSystemType>)> {
+    let memory = Arc::new(ObjectProvider(parts.vm.clone()));
+    let environment = parts.environment.clone();
+    let of_host =
+        V9fsType { servers: shares.clone(), memory: memory.clone(), environment: environment.clone() };
+    let logging = server.clone();
+    let log = move |line: core::fmt::Arguments<'_>| logging.log(line);
+    let servers = Arc::new(DiskFileServers { shares: shares.clone(), machine, log });
+    let of_disks = Ext4Type { servers, memory, environment };
+    vec![("9p", Arc::new(of_host)), ("ext4", Arc::new(of_disks))]
+}
+
+/// Starts the task that writes back what programs have written to disks.
+fn write_disks_back(server: &Arc<UnixServer>, started: &Started<L4Machine>) -> unix::Result<()> {
+    if started.system.vfs().disks.all().is_empty() {
+        return Ok(());
     }
-    if !started.system.vfs().disks.all().is_empty() {
-        let system = started.system.clone();
-        driver.spawn_system_task(async move {
-            let clock = system.environment().clone();
-            loop {
-                clock.sleep_until(clock.monotonic() + WRITE_BACK).await;
-                system.vfs().disks.write_back().await;
-            }
-        })?;
-    }
-    Ok(())
+    let system = started.system.clone();
+    server.driver().spawn_system_task(async move {
+        let clock = system.environment().clone();
+        loop {
+            clock.sleep_until(clock.monotonic() + WRITE_BACK).await;
+            system.vfs().disks.write_back().await;
+        }
+    })
 }
 
 /// Makes the pipes of the command's descriptors that are streams, and starts the tasks that pass

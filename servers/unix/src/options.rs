@@ -1,6 +1,6 @@
 //! The server's arguments: `[mode=exception|bounce] [workers=NUMBER] [trace] [quiet] [greet]
-//! [line=telnet] [console=TERMINAL] [stream=DESCRIPTOR].. [time=SECONDS] [env=NAME=VALUE]..
-//! [mount=TYPE:SOURCE:PLACE].. [-- COMMAND ARG..]`.
+//! [line=telnet] [console=TERMINAL] [root=/dev/DEVICE] [stream=DESCRIPTOR].. [time=SECONDS]
+//! [env=NAME=VALUE].. [mount=TYPE:SOURCE:PLACE].. [-- COMMAND ARG..]`.
 //!
 //! Words are separated by blanks. Within a word an escape sequence stands for one byte: `\n`, `\t`,
 //! `\xHH`, or a backslash before any other character for that character, such as a blank or a
@@ -41,6 +41,9 @@ pub struct Options {
     pub commands: bool,
     /// The name of the terminal that is /dev/console, such as `tty1`. Empty: the serial line.
     pub console: String,
+    /// The name in /dev of the disk or partition whose file system is the root. `None`: the root is
+    /// in memory, and its files come from an archive.
+    pub root: Option<String>,
     /// Which of the command's descriptors 0, 1 and 2 are pipes whose bytes come from the host or go
     /// to it ([`crate::streams`]), and not the console.
     pub streams: [bool; STREAMS],
@@ -102,6 +105,10 @@ impl Options {
                 }
                 Some(("line", "telnet")) => options.commands = true,
                 Some(("console", name)) => options.console = name.into(),
+                Some(("root", device)) => {
+                    let name = device.strip_prefix("/dev/").filter(|name| !name.is_empty());
+                    options.root = Some(name.ok_or_else(unknown)?.into());
+                }
                 Some(("time", seconds)) => options.time = seconds.parse().map_err(|_| unknown())?,
                 Some(("env", variable)) => options.environment.push(decode(variable).ok_or_else(unknown)?),
                 Some(("mount", mount)) => {
@@ -149,14 +156,14 @@ mod tests {
     #[test]
     fn options_come_before_the_command() {
         let options = Options::parse(
-            "mode=bounce workers=3  time=12 trace line=telnet greet console=tty1 stream=2 stream=0 env=A=b\\x20c -- sh -c echo\\x20'a\\\\b'\\n \\e --",
+            "mode=bounce workers=3  time=12 trace line=telnet greet console=tty1 root=/dev/vda1 stream=2 stream=0 env=A=b\\x20c -- sh -c echo\\x20'a\\\\b'\\n \\e --",
         )
         .unwrap();
         assert_eq!(
             (options.mode, options.trace, options.quiet, options.commands && options.greet, options.time),
             (Mode::Bounce, true, false, true, 12)
         );
-        assert_eq!(options.console, "tty1");
+        assert_eq!((options.console.as_str(), options.root.as_deref()), ("tty1", Some("vda1")));
         let mounts = Options::parse("mount=9p:share:/mnt/a\\x20b:c").unwrap().mounts;
         let [kind, source, place] = [&b"9p"[..], b"share", b"/mnt/a b:c"].map(<[u8]>::to_vec);
         assert_eq!(mounts, [Mount { kind, source, place }]);
@@ -182,6 +189,8 @@ mod tests {
             "mount=:share:/mnt",
             "workers=0",
             "workers=all",
+            "root=vda1",
+            "root=/dev/",
             "-- a\\x4",
             "-- a\\",
         ] {

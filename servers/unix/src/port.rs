@@ -23,7 +23,7 @@ const SCREEN_DRIVER: &str = "screen";
 /// The distance from the memory shared for one console to that for the next number.
 const NEXT_AREA: u64 = 1 << 16;
 /// The most virtual consoles that are used.
-const MOST_CONSOLES: u64 = 6;
+const MOST_CONSOLES: u64 = 7;
 
 /// A console's driver, and the tasks that wait for it.
 pub(crate) struct Port {

@@ -9,6 +9,8 @@
 
 use alloc::vec::Vec;
 use core::arch::naked_asm;
+use core::sync::atomic::Ordering::Relaxed;
+use core::time::Duration;
 use l4::x2::utcb;
 use mach::Machine;
 use mach::machine::{Frame, PAGE_SHIFT, PAGE_SIZE, PhysicalPage, PmapChange, Protection};
@@ -32,16 +34,16 @@ pub(crate) const PAGES: [SystemPage; 2] = [
     SystemPage { name: "[vvar]", address: CLOCK, execute: false },
 ];
 
-/// Byte offsets in the page with the clock. The sequence is odd while the other words change. In
-/// mode 1 the nanoseconds of the monotonic clock are the time-stamp counter minus the base, times
-/// the multiplier, shifted down; in mode 0 only a system call tells the time. The clock of the day
-/// is later by whole seconds.
+/// Byte offsets in the page with the clock. The sequence is odd while the words of the monotonic
+/// clock change. In mode 1 its nanoseconds are the time-stamp counter minus the base, times the
+/// multiplier, shifted down; in mode 0 only a system call tells the time. The clock of the day is
+/// later by the nanoseconds of one more word, which changes atomically.
 const SEQUENCE: usize = 0;
 const MODE: usize = 4;
 const BASE: usize = 8;
 const MULTIPLIER: usize = 16;
 const SHIFT: usize = 24;
-const DAY_SECONDS: usize = 32;
+const DAY: usize = 32;
 const CLOCK_SIZE: usize = 40;
 
 /// How often a reader looks at the clock while it changes, before it makes the system call.
@@ -53,7 +55,31 @@ const NUMBER: usize = (utcb::PROCESSOR_NUMBER - utcb::SELF_POINTER) as usize * 8
 /// The pages that are mapped into programs.
 pub(crate) struct SharedObject {
     code: Frame,
-    clock: Frame,
+    clock: Clock,
+}
+
+/// The page with the clock. Both the functions and the server get from it how much later the clock
+/// of the day is than the monotonic one, so that they tell the same time.
+#[derive(Clone, Copy)]
+pub(crate) struct Clock(Frame);
+
+impl Clock {
+    /// The time at which the monotonic clock was 0, in nanoseconds since 1970: before the year
+    /// 2263, so that a time that is later by years is less than 2^64.
+    pub(crate) fn start(self, machine: &L4Machine) -> u64 {
+        // The word alone is read, so that no order matters.
+        machine.frame_word(self.0, DAY).load(Relaxed)
+    }
+
+    /// Sets the time at which the monotonic clock was 0, since 1970, unless it is later already.
+    pub(crate) fn advance_start(self, machine: &L4Machine, start: Duration) {
+        machine.frame_word(self.0, DAY).fetch_max(nanoseconds(start), Relaxed);
+    }
+}
+
+/// The nanoseconds of a time since 1970; after the year 2262, those of its end.
+fn nanoseconds(time: Duration) -> u64 {
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX).cast_unsigned()
 }
 
 impl SharedObject {
@@ -71,8 +97,13 @@ impl SharedObject {
         let object = elf_object::build(&functions, &code);
         assert!(object.len() <= PAGE_SIZE as usize, "the object is one page");
         let code = page(&object)?;
-        let clock = page(&clock(scale, started))?;
+        let clock = Clock(page(&clock(scale, nanoseconds(Duration::from_secs(started))))?);
         Ok(SharedObject { code, clock })
+    }
+
+    /// The page with the clock.
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock
     }
 
     /// Maps the pages into the memory of a program that has accessed `address`, if that is in one
@@ -98,7 +129,7 @@ impl SharedObject {
             memory,
             &[
                 (ADDRESS, self.code, Protection::READ | Protection::EXECUTE),
-                (CLOCK, self.clock, Protection::READ),
+                (CLOCK, self.clock.0, Protection::READ),
             ],
         )?;
         Ok(true)
@@ -123,8 +154,9 @@ pub(crate) fn install(
     entered.ok_or(Error::ESRCH)?.map_err(|_| Error::ENOMEM)
 }
 
-/// The contents of the page with the clock.
-fn clock(scale: Option<TimeScale>, started: u64) -> [u8; CLOCK_SIZE] {
+/// The contents of the page with the clock, of which that of the day is later by `start`
+/// nanoseconds.
+fn clock(scale: Option<TimeScale>, start: u64) -> [u8; CLOCK_SIZE] {
     let mut page = [0; CLOCK_SIZE];
     let mut put = |at: usize, bytes: &[u8]| page[at..at + bytes.len()].copy_from_slice(bytes);
     if let Some(scale) = scale {
@@ -132,7 +164,7 @@ fn clock(scale: Option<TimeScale>, started: u64) -> [u8; CLOCK_SIZE] {
         put(MULTIPLIER, &scale.multiplier.to_le_bytes());
         put(SHIFT, &scale.shift.to_le_bytes());
     }
-    put(DAY_SECONDS, &started.to_le_bytes());
+    put(DAY, &start.to_le_bytes());
     page
 }
 
@@ -163,11 +195,12 @@ fn code() -> ([Function; FUNCTIONS.len()], Vec<u8>) {
     (functions, code)
 }
 
-/// Code that reads the clock: RAX gets the seconds since the start, RDX the nanoseconds, R8 the
-/// address of the clock's page. It changes RCX, R9 and R10, and goes to the label 90 if only a
-/// system call tells the time.
+/// Code that reads a clock: RAX gets the seconds, RDX the nanoseconds. `$later` may add to RAX by
+/// how many nanoseconds the clock is later than the monotonic one; R8 is the address of the page
+/// with the clock then. The code changes RCX, R9 and R10, and goes to the label 90 if only a system
+/// call tells the time.
 macro_rules! read_clock {
-    () => {
+    ($($later:literal),*) => {
         concat!(
             "lea r8, [rip]\n",
             "and r8, -4096\n",
@@ -195,6 +228,7 @@ macro_rules! read_clock {
             "jnz 80b\n",
             "jmp 90f\n",
             "82:\n",
+            $($later, "\n",)*
             "mov ecx, 1000000000\n",
             "xor edx, edx\n",
             "div rcx\n",
@@ -223,12 +257,7 @@ function! {
     "mov eax, 0xbf3",
     "bt eax, edi",
     "jnc 90f",
-    read_clock!(),
-    "mov ecx, 0x921",
-    "bt ecx, edi",
-    "jnc 2f",
-    "add rax, [r8 + {day}]",
-    "2:",
+    read_clock!("mov ecx, 0x921", "bt ecx, edi", "jnc 2f", "add rax, [r8 + {day}]", "2:"),
     "mov [rsi], rax",
     "mov [rsi + 8], rdx",
     "xor eax, eax",
@@ -238,7 +267,7 @@ function! {
     "syscall",
     "ret";
     tries = TRIES, sequence = SEQUENCE, mode = MODE, base = BASE, shift = SHIFT, multiplier = MULTIPLIER,
-    day = DAY_SECONDS
+    day = DAY
 }
 
 function! {
@@ -246,8 +275,7 @@ function! {
     gettimeofday:
     "test rdi, rdi",
     "jz 2f",
-    read_clock!(),
-    "add rax, [r8 + {day}]",
+    read_clock!("add rax, [r8 + {day}]"),
     "mov [rdi], rax",
     "mov eax, edx",
     "xor edx, edx",
@@ -266,14 +294,13 @@ function! {
     "syscall",
     "ret";
     tries = TRIES, sequence = SEQUENCE, mode = MODE, base = BASE, shift = SHIFT, multiplier = MULTIPLIER,
-    day = DAY_SECONDS
+    day = DAY
 }
 
 function! {
     /// `time_t time(time_t *)`.
     time:
-    read_clock!(),
-    "add rax, [r8 + {day}]",
+    read_clock!("add rax, [r8 + {day}]"),
     "test rdi, rdi",
     "jz 2f",
     "mov [rdi], rax",
@@ -284,7 +311,7 @@ function! {
     "syscall",
     "ret";
     tries = TRIES, sequence = SEQUENCE, mode = MODE, base = BASE, shift = SHIFT, multiplier = MULTIPLIER,
-    day = DAY_SECONDS
+    day = DAY
 }
 
 function! {

@@ -14,7 +14,7 @@ use mach::vm::Vm;
 use unix::account::Capacity;
 use unix::descriptor::DescriptorTable;
 use unix::devfs::{self, Terminals};
-use unix::disk::{About, Cache, Disk, MINORS, Store};
+use unix::disk::{About, Cache, Disk, Disks, MINORS, Store};
 use unix::exec::{Arguments, Layout};
 use unix::file::OpenFile;
 use unix::front_end::FrontEnds;
@@ -23,9 +23,9 @@ use unix::memory::ObjectProvider;
 use unix::process::{ExitStatus, Pid, WaitFor, WaitOptions};
 use unix::signal::{ChildEvent, Signal};
 use unix::thread::{CloneRequest, ExecRequest, Executed, Host, System, Thread};
-use unix::tmpfs::TmpfsOptions;
+use unix::tmpfs::{Tmpfs, TmpfsOptions};
 use unix::tty::{Ptys, Screen, Terminal, VirtualConsoles, WindowSize};
-use unix::vfs::{At, Caller, DeviceNumber, Mode, MountFlags, OpenFlags, Vfs};
+use unix::vfs::{At, Caller, DeviceNumber, FileSystemType, Mode, MountFlags, OpenFlags, Vfs, VnodeRef};
 use unix::{Bytes, Environment, Error, Result};
 
 /// A program that is to run, with its arguments and environment.
@@ -46,8 +46,12 @@ pub struct Parts<M: Machine> {
     pub vm: Arc<Vm<M>>,
     /// The source of time and randomness.
     pub environment: Arc<dyn Environment>,
-    /// The root file system, as a cpio archive.
-    pub archive: Arc<dyn AsRef<[u8]> + Send + Sync>,
+    /// Where the root file system is.
+    pub root: Root,
+    /// The disks, in the order of their names.
+    pub disks: Vec<(Arc<dyn Store<M>>, About)>,
+    /// Types of file systems in addition to those that every system has.
+    pub file_systems: Vec<(&'static str, Arc<dyn FileSystemType>)>,
     /// The range of addresses in which programs may have memory.
     pub layout: Layout,
     /// How many processes, threads and files the system can have.
@@ -58,6 +62,15 @@ pub struct Parts<M: Machine> {
     /// The name of the terminal that is /dev/console. If it is empty or that of no terminal, the
     /// serial line is.
     pub console: String,
+}
+
+/// Where the root file system is.
+#[derive(Clone)]
+pub enum Root {
+    /// In memory. Its files come from a cpio archive.
+    Archive(Arc<dyn AsRef<[u8]> + Send + Sync>),
+    /// On the disk or partition with this name in /dev. It lasts.
+    Device(String),
 }
 
 /// A Unix system without processes, ready for the first one.
@@ -74,24 +87,23 @@ pub struct Started<M: Machine> {
     pub virtual_consoles: Option<Arc<VirtualConsoles>>,
 }
 
-impl<M: Machine> Started<M> {
-    /// Adds the `index`th disk of a kind (`vda`, `vdb`), with its partitions.
-    ///
-    /// # Errors
-    /// `ENOMEM`: memory is short.
-    pub async fn add_disk(
-        &self,
-        vm: &Arc<Vm<M>>,
-        index: u32,
-        store: Arc<dyn Store<M>>,
-        about: About,
-    ) -> Result<()> {
-        let cache = Cache::new(vm, store, &about)?;
-        let name = [b"vd".as_slice(), &[b'a' + index as u8]].concat();
-        let name = core::str::from_utf8(&name).map_err(|_| Error::EINVAL)?;
-        let number = DeviceNumber { major: DISKS, minor: index * MINORS };
-        self.system.vfs().disks.add(Disk::new(name, number, about, cache)).await
-    }
+/// Adds a disk with its partitions. `index` is its place among the disks, whose names are `vda`,
+/// `vdb` and so on.
+///
+/// # Errors
+/// `ENOMEM`: memory is short.
+async fn add_disk<M: Machine>(
+    disks: &Disks,
+    vm: &Arc<Vm<M>>,
+    index: u32,
+    store: Arc<dyn Store<M>>,
+    about: About,
+) -> Result<()> {
+    let cache = Cache::new(vm, store, &about)?;
+    let name = [b"vd".as_slice(), &[b'a' + index as u8]].concat();
+    let name = core::str::from_utf8(&name).map_err(|_| Error::EINVAL)?;
+    let number = DeviceNumber { major: DISKS, minor: index * MINORS };
+    disks.add(Disk::new(name, number, about, cache)).await
 }
 
 /// The major device number of disks: the first of those that Linux gives to virtio disks.
@@ -110,13 +122,13 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 /// Makes the system: its file systems are mounted, and no program runs.
 ///
 /// # Errors
-/// The root file system cannot be made at all, or memory is short. Damage to the archive is only
-/// logged.
+/// The root file system cannot be made or mounted, or memory is short. Damage to the archive is
+/// only logged.
 pub async fn system<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     server: &Arc<Server<M, D, F>>,
     parts: Parts<M>,
 ) -> Result<Started<M>> {
-    let Parts { vm, environment, archive, layout, capacity, screen, console } = parts;
+    let Parts { vm, environment, root, disks, file_systems, layout, capacity, screen, console } = parts;
     let memory_pages = u64::from(vm.statistics().free);
     let memory = Arc::new(ObjectProvider(vm.clone()));
     let options = TmpfsOptions {
@@ -127,18 +139,24 @@ pub async fn system<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
         mode: Mode::new(0o755),
         ..TmpfsOptions::for_memory(memory_pages)
     };
-    let (root, unpacked) = initramfs::unpack(archive, &options, memory.clone(), environment.clone()).await;
-    match unpacked {
-        Ok(()) => {}
-        Err(UnpackError::Corrupt(damage)) => {
-            server.log(format_args!("the root file system's archive is damaged: {damage:?}"));
-        }
-        Err(UnpackError::Failed(error)) => {
-            server.log(format_args!("the root file system is not complete: {error:?}"));
-        }
+    let lasting = match root {
+        Root::Archive(archive) => Err(archive),
+        Root::Device(name) => Ok(name),
+    };
+    let bottom = match &lasting {
+        Ok(_) => Tmpfs::new(&options, memory.clone(), environment.clone())?,
+        Err(archive) => unpack(server, archive, &options, &memory, &environment).await?,
+    };
+    let vfs = Vfs::new(bottom, "rootfs", environment.clone());
+    file_systems.into_iter().for_each(|(name, kind)| vfs.register_file_system(name, kind));
+    for (index, (store, about)) in (0..).zip(disks) {
+        add_disk(&vfs.disks, &vm, index, store, about).await?;
     }
-    let root = root.ok_or(Error::ENOMEM)?;
-    let vfs = Vfs::new(root, "rootfs", environment.clone());
+    if let Ok(name) = &lasting
+        && vfs.mount_root(name).await?
+    {
+        server.log(format_args!("the root file system on {name} can only be read"));
+    }
     let system = System::new(vm, vfs.clone(), environment.clone(), layout, server.clone(), capacity);
     front_ends::register(&system);
     let host = system.session_host();
@@ -164,19 +182,53 @@ pub async fn system<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     let init = system.create_init(DescriptorTable::new()).await?;
     let context = init.context();
     let caller = context.caller();
-    let shared = unix::tmpfs::Tmpfs::new(&TmpfsOptions::for_memory(memory_pages), memory, environment)?;
-    for (path, source, root) in [
-        (&b"/dev"[..], "devtmpfs", devices),
+    let in_memory = |mode: u16| {
+        let options = TmpfsOptions { mode: Mode::new(mode), ..TmpfsOptions::for_memory(memory_pages) };
+        Tmpfs::new(&options, memory.clone(), environment.clone())
+    };
+    let mut mounts: Vec<(&[u8], &str, VnodeRef)> = alloc::vec![
+        (b"/dev", "devtmpfs", devices),
         (b"/dev/pts", "devpts", ptys.root()),
-        (b"/dev/shm", "tmpfs", shared),
+        (b"/dev/shm", "tmpfs", in_memory(0o1777)?),
         (b"/proc", "proc", vfs.make_file_system(b"proc", b"", b"").await?),
         (b"/sys", "sysfs", vfs.make_file_system(b"sysfs", b"", b"").await?),
-    ] {
+    ];
+    if lasting.is_ok() {
+        // What programs keep there is of no use to those after the next start.
+        mounts.push((b"/run", "tmpfs", in_memory(0o755)?));
+        mounts.push((b"/tmp", "tmpfs", in_memory(0o1777)?));
+    }
+    for (path, source, root) in mounts {
         make_directory(&caller, path, Mode::new(0o755)).await?;
         caller.mount(path, root, source, MountFlags::empty()).await?;
     }
     make_directory(&caller, b"/tmp", Mode::new(0o1777)).await?;
+    if lasting.is_ok() {
+        make_directory(&caller, b"/run/lock", Mode::new(0o1777)).await?;
+    }
     Ok(Started { system, init, terminal, line, virtual_consoles })
+}
+
+/// The root directory of a file system in memory with the files of an archive.
+async fn unpack<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
+    server: &Arc<Server<M, D, F>>,
+    archive: &Arc<dyn AsRef<[u8]> + Send + Sync>,
+    options: &TmpfsOptions,
+    memory: &Arc<ObjectProvider<M>>,
+    environment: &Arc<dyn Environment>,
+) -> Result<VnodeRef> {
+    let (root, unpacked) =
+        initramfs::unpack(archive.clone(), options, memory.clone(), environment.clone()).await;
+    match unpacked {
+        Ok(()) => {}
+        Err(UnpackError::Corrupt(damage)) => {
+            server.log(format_args!("the root file system's archive is damaged: {damage:?}"));
+        }
+        Err(UnpackError::Failed(error)) => {
+            server.log(format_args!("the root file system is not complete: {error:?}"));
+        }
+    }
+    root.ok_or(Error::ENOMEM)
 }
 
 /// Mounts a file system, at a directory that is made if it does not exist.
@@ -197,7 +249,8 @@ pub async fn mount<M: Machine>(started: &Started<M>, mount: &crate::options::Mou
 
 async fn make_directory(caller: &Caller<'_>, path: &[u8], mode: Mode) -> Result<()> {
     match caller.make_directory(&At::Current, path, mode).await {
-        Err(Error::EEXIST) => Ok(()),
+        // If the directory is not there, and cannot be made, what it is for fails.
+        Err(Error::EEXIST | Error::EROFS) => Ok(()),
         done => done,
     }
 }

@@ -1,5 +1,9 @@
 //! Parses commands on the line of the console, as in Telnet (RFC 854): the size of the window (RFC
-//! 1073) and breaks. The emulated machine's serial port has no other way to transmit them.
+//! 1073), breaks, and what time it is. The emulated machine's serial port has no other way to
+//! transmit them.
+
+use core::time::Duration;
+use unix::Timestamp;
 
 /// Telnet's IAC, the byte before a command; two of them are a data byte of this value.
 const COMMAND: u8 = 255;
@@ -10,8 +14,10 @@ const END: u8 = 240;
 /// negotiated.
 const NEGOTIATION: core::ops::RangeInclusive<u8> = 251..=254;
 const WINDOW_SIZE: u8 = 31;
+/// An option of our own: the time at the other end, in microseconds since 1970.
+const TIME: u8 = 200;
 /// The length in bytes of the longest subnegotiation that is understood, its option included.
-const LONGEST: usize = 5;
+const LONGEST: usize = 9;
 
 /// The meaning of bytes on the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +33,8 @@ pub(crate) enum Input {
     },
     /// The user sent a break.
     Break,
+    /// It is at least this time.
+    Time(Timestamp),
 }
 
 /// The state of the parser, which tells commands from text. The bytes of a command may come in
@@ -81,9 +89,18 @@ impl Decoder {
 
     /// The meaning of a complete subnegotiation.
     fn said(&self) -> Option<Input> {
-        let [WINDOW_SIZE, a, b, c, d] = self.said else { return None };
-        let (rows, columns) = (u16::from_be_bytes([c, d]), u16::from_be_bytes([a, b]));
-        (self.length == LONGEST).then_some(Input::Window { rows, columns })
+        match *self.said.get(..self.length)? {
+            [WINDOW_SIZE, a, b, c, d] => {
+                let (rows, columns) = (u16::from_be_bytes([c, d]), u16::from_be_bytes([a, b]));
+                Some(Input::Window { rows, columns })
+            }
+            [TIME, ref time @ ..] => {
+                let time = Duration::from_micros(u64::from_be_bytes(time.try_into().ok()?));
+                let seconds = i64::try_from(time.as_secs()).ok()?;
+                Some(Input::Time(Timestamp { seconds, nanoseconds: time.subsec_nanos() }))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -110,6 +127,10 @@ mod tests {
             decoded(b"\xff\xfa\x1f\0\xff\xff\x01\0\xff\xf0"),
             [Input::Window { rows: 256, columns: 255 }]
         );
+        assert_eq!(
+            decoded(b"\xff\xfa\xc8\0\0\0\0\0\x0f\x42\xff\xff\xff\xf0"),
+            [Input::Time(Timestamp { seconds: 1, nanoseconds: 191_000 })]
+        );
         assert_eq!(decoded(b"\xff\xf3x"), [Input::Break, Input::Typed(b'x')]);
     }
 
@@ -121,6 +142,9 @@ mod tests {
             &b"\xff\xfb\x1f"[..],
             b"\xff\xfa\x18\0xterm\xff\xf0",
             b"\xff\xfa\x1f\0\x50\xff\xf0",
+            b"\xff\xfa\xff\xf0",
+            b"\xff\xfa\xc8\0\0\0\0\0\0\x01\xff\xf0",
+            b"\xff\xfa\xc8\0\0\0\0\0\0\0\x01\0\xff\xf0",
             b"\xff\xfa\x1f\0\x50\0\x18\0\xff\xf0",
             b"\xff\xf1",
             b"\xff\xfa\x1f\xff\xf1",

@@ -8,6 +8,9 @@ program() { rm -f "$1"; cp "$(command -v "$2")" "$1"; }
 section set
 program read cat
 run getcap read
+run getcap /usr/bin/ping
+run stat -c "%a %U %n" /usr/bin/ping
+run ls /run/attributes
 run setcap cap_dac_read_search+ep read
 run getcap -n read
 run setcap -v cap_dac_read_search+ep read

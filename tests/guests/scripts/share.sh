@@ -32,6 +32,44 @@ cksum copy
 # A mapping.
 tcc -o program mapped.c && ./program
 
+# Nothing is from the future, as make would say.
+now() { date +%s%N; }
+for round in 1 2 3 4 5 6 7 8 9 10; do
+    echo "$round" >just-made
+    made=$(stat -c %.9Y just-made | tr -d .)
+    [ "$(now)" -ge "$made" ] || echo "round $round: $made is in the future"
+done
+rm just-made
+
+# C libraries read the clock without a system call. Both tell the same time, while it is corrected,
+# too, and it never goes back.
+cat >clocks.c <<'.'
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static long long nanoseconds(struct timespec time) { return time.tv_sec * 1000000000LL + time.tv_nsec; }
+int main(void)
+{
+    struct timespec start, library, call;
+    long long last = 0;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    do {
+        clock_gettime(CLOCK_REALTIME, &library);
+        if (nanoseconds(library) < last)
+            return printf("the library's clock is %lld ns late\n", last - nanoseconds(library));
+        syscall(SYS_clock_gettime, CLOCK_REALTIME, &call);
+        if (nanoseconds(call) < nanoseconds(library))
+            return printf("the call's clock is %lld ns late\n", nanoseconds(library) - nanoseconds(call));
+        last = nanoseconds(call);
+        clock_gettime(CLOCK_MONOTONIC, &library);
+    } while (library.tv_sec < start.tv_sec + 2);
+    return puts("the clocks agree") < 0;
+}
+.
+tcc -o clocks clocks.c && ./clocks
+rm clocks clocks.c
+
 # A tree of files.
 for directory in 1 2 3 4 5; do
     mkdir -p source/$directory/sub

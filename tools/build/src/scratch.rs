@@ -23,7 +23,7 @@ impl Drop for Guard {
 pub fn pass_on<T: Send + 'static>(
     mut from: impl Read + Send + 'static,
     to: Sender<T>,
-    what: fn(Vec<u8>) -> T,
+    what: impl Fn(Vec<u8>) -> T + Send + 'static,
 ) {
     std::thread::spawn(move || {
         let mut buffer = [0; 4096];

@@ -50,7 +50,7 @@ pub(crate) const INIT: &str = "usr/lib/macadamia/init";
 pub(crate) const MODULE: &str = "image.cpio";
 
 /// Changes whenever the same input makes another image.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// Makes an image, or finds it made before from the same.
 pub fn make(request: &Request) -> Result<Image> {
@@ -70,10 +70,7 @@ pub fn make(request: &Request) -> Result<Image> {
         .join(hash((FORMAT, install::PROCEDURE, definition, &request.packages, &chosen, packed)))
         .join(MODULE);
     if !path.is_file() {
-        let mut tree = system(definition, request, &chosen)?;
-        add_own(&mut tree, definition, request)?;
-        login::make_possible(&mut tree)?;
-        tree.complete();
+        let tree = finished(definition, request, &chosen)?;
         let length = write(&tree, &path).with_context(|| format!("cannot write {}", path.display()))?;
         eprintln!(
             "mac: image {}: {} packages, {:.1} MiB: {}",
@@ -85,6 +82,21 @@ pub fn make(request: &Request) -> Result<Image> {
         remove_old(&kept);
     }
     Ok(Image { path })
+}
+
+/// The files of an image.
+pub(super) fn files(request: &Request) -> Result<Tree> {
+    let definitions = Definitions::read()?;
+    let definition = definitions.image(&request.name)?;
+    finished(definition, request, &packages::of_image(definition, &Lock::read()?, &request.packages)?)
+}
+
+fn finished(definition: &Definition, request: &Request, chosen: &[Package]) -> Result<Tree> {
+    let mut tree = system(definition, request, chosen)?;
+    add_own(&mut tree, definition, request)?;
+    login::make_possible(&mut tree)?;
+    tree.complete();
+    Ok(tree)
 }
 
 /// A name for what is made from something.

@@ -1,13 +1,16 @@
 //! Runs interactive sessions at a guest's terminal: types, and waits for what should appear on the
 //! screen. It never waits for a fixed time.
 
+use super::disk::{self, Size};
 use super::script::{Ending, Script, comparable, recording};
 use super::session::{Kernel, Log, Printed, Session, Start};
 use super::{Request, make};
 use anyhow::{Context, Result, bail};
-use mac_build::scratch::file_name;
+use mac_build::scratch::{Scratch, file_name};
 use mac_build::{build, tree};
 use mac_machine::boots::Verdict;
+use mac_machine::devices::DiskImage;
+use mac_machine::qemu::Machine;
 use mac_machine::suites::{self, Mode, Overrides, Run};
 use mac_machine::tap::{Outcome, Test};
 use mac_terminal::Screen;
@@ -180,7 +183,7 @@ pub(super) fn play_suite(
             Some(Err(anyhow::anyhow!("not played: {error:#}")))
         } else {
             let result = interactive.play(name, &script);
-            ended |= script.ends.is_some();
+            ended = script.ends.is_some();
             if result.is_err() && interactive.recover().is_err() {
                 stuck = Some(anyhow::anyhow!("{name} has failed"));
             }
@@ -191,6 +194,12 @@ pub(super) fn play_suite(
     let mut trouble = Vec::new();
     if stuck.is_none() && !ended {
         trouble.extend(interactive.leave().err().map(|error| format!("{error:#}")));
+    }
+    if let Some(scratch) = &interactive.disk
+        && trouble.is_empty()
+        && stuck.is_none()
+    {
+        trouble.extend(disk::check_sound(&scratch.0.join(DISK)).err().map(|error| format!("{error:#}")));
     }
     if let Some(directory) = &play.cast {
         interactive.write_cast(&directory.join(format!("{}.cast", file_name(&run.name))))?;
@@ -218,11 +227,33 @@ struct InteractiveSession {
     /// When what was shown.
     cast: Vec<(f64, Vec<u8>)>,
     pictures: Option<PathBuf>,
+    /// Where the disk with the root file system is, if there is one.
+    disk: Option<Scratch>,
+}
+
+/// The file of a disk in its directory.
+const DISK: &str = "root.img";
+
+/// Makes the disk from which a suite's system boots, and adds it to the machine.
+fn root_disk(run: &Run, size: Size, request: &Request, machine: &mut Machine) -> Result<Scratch> {
+    let scratch = Scratch::new(&format!("{}-disk", run.name))?;
+    let file = scratch.0.join(DISK);
+    disk::provide(&file, Some(size), request)?;
+    machine.add_disk(&DiskImage { file, read_only: false })?;
+    Ok(scratch)
 }
 
 impl InteractiveSession {
     fn begin(run: &Run, kernel: Kernel, play: &Play, log: &Path) -> Result<InteractiveSession> {
-        let image = make(&Request::of(&run.suite))?;
+        let request = Request::of(&run.suite);
+        let mut machine = run.machine.clone();
+        let on_disk = run.suite.root_disk().filter(|_| kernel == Kernel::Macadamia);
+        let disk =
+            on_disk.map(|size| root_disk(run, Size(size << 20), &request, &mut machine)).transpose()?;
+        let image = match &disk {
+            Some(_) => None,
+            None => Some(make(&request)?.path),
+        };
         let size = [("ROWS", ROWS), ("COLUMNS", COLUMNS)];
         let mut environment: Vec<_> =
             size.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
@@ -230,12 +261,12 @@ impl InteractiveSession {
         let start = Start {
             kernel,
             mode: run.mode,
-            image: image.path,
+            image,
             command: Vec::new(),
             streams: Default::default(),
             greet: true,
             environment,
-            machine: run.machine.clone(),
+            machine,
         };
         Ok(InteractiveSession {
             session: start.start(&run.name)?,
@@ -247,6 +278,7 @@ impl InteractiveSession {
             started: Instant::now(),
             cast: Vec::new(),
             pictures: play.pictures.clone(),
+            disk,
         })
     }
 
@@ -295,6 +327,10 @@ impl InteractiveSession {
             None => return Ok(comparable(&self.screen.text())),
             Some(Ending::Stop) => self.ended()?,
             Some(Ending::Restart) => self.restarted()?,
+            Some(Ending::Kill) => {
+                self.session.kill()?;
+                self.started_again()?;
+            }
         }
         Ok(String::new())
     }
@@ -393,6 +429,11 @@ impl InteractiveSession {
         if self.start.kernel == Kernel::Macadamia && !self.said.restarts {
             bail!("the system ended, and did not ask to be started again:\n{}", self.said.last_lines());
         }
+        self.started_again()
+    }
+
+    /// Starts the machine again, and waits for the shell.
+    fn started_again(&mut self) -> Result<()> {
         self.session = self.start.start("restarted")?;
         self.screen = Screen::new(ROWS.into(), COLUMNS.into());
         self.said = Log::default();

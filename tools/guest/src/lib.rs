@@ -10,6 +10,7 @@ mod apt;
 mod archive;
 mod at_terminal;
 mod definitions;
+mod disk;
 mod go;
 mod image;
 mod install;

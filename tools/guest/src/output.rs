@@ -51,7 +51,7 @@ pub fn output(
         Kernel::Linux => vec![("mitigations".to_string(), "off".to_string())],
         Kernel::Macadamia => Vec::new(),
     };
-    let (image, command) = (make(request)?.path, command.to_vec());
+    let (image, command) = (Some(make(request)?.path), command.to_vec());
     Start { kernel, mode, image, command, greet: false, streams: Default::default(), environment, machine }
         .output("output")
 }

@@ -113,7 +113,7 @@ fn play(test: &Piped, run: &Run, verdict: &mut Verdict) -> Result<Vec<String>> {
     let start = Start {
         kernel: super::Kernel::Macadamia,
         mode: run.mode,
-        image: make(&request)?.path,
+        image: Some(make(&request)?.path),
         command: test.command.clone(),
         streams: [true; 3],
         greet: false,

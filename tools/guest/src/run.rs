@@ -1,11 +1,13 @@
 //! `./mac run` for guests: a command or a shell, with its terminal in this one.
 
+use super::disk::{self, Size};
 use super::session::{Kernel, Log, Printed, Readiness, Session, Start, log_file};
 use super::streams::{self, Streams};
 use super::terminal::{self, Terminal};
 use super::{Request, make};
 use anyhow::{Context, Result, bail};
 use mac_build::scratch::show;
+use mac_machine::devices::DiskImage;
 use mac_machine::qemu::Machine;
 use mac_machine::shares::{Share, Shared};
 use mac_machine::suites::Mode;
@@ -33,6 +35,17 @@ pub struct Options {
     /// Add these Debian packages and what they depend on to the image
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     packages: Vec<String>,
+    /// The disk with the root file system, which lasts. If there is no such file, it is made from
+    /// the image first, sparse
+    #[arg(long, value_name = "FILE", conflicts_with = "ram")]
+    disk: Option<PathBuf>,
+    /// The size of a disk that --disk makes; default: 8G
+    #[arg(long, value_name = "SIZE", requires = "disk")]
+    size: Option<Size>,
+    /// The root file system is in memory, as it is without --disk: each run begins with the image,
+    /// and what it changes ends with it
+    #[arg(long)]
+    ram: bool,
     /// How system calls are delivered
     #[arg(long, value_enum, default_value = "exception")]
     mode: Mode,
@@ -87,13 +100,59 @@ impl Options {
 
     /// Whether any of them says that a guest is to run.
     pub fn wanted(&self) -> bool {
-        let Options { image, with, share, packages, kernel, command, .. } = self;
+        let Options { image, with, share, packages, disk, ram, kernel, command, .. } = self;
         image.is_some()
+            || disk.is_some()
+            || *ram
             || with.is_some()
             || !share.is_empty()
             || !packages.is_empty()
             || *kernel == Kernel::Linux
             || !command.is_empty()
+    }
+
+    /// What the image of the system is to hold.
+    fn request(&self) -> Result<Request> {
+        // A disk lasts, so what is run first says little about what it is for.
+        let default = if self.command.is_empty() || self.disk.is_some() { "shell" } else { "base" };
+        let name = self.image.clone().unwrap_or_else(|| default.into());
+        let mut request = Request { name, packages: self.packages.clone(), ..Request::default() };
+        if let Some(directory) = &self.with {
+            // Made absolute here: a relative path is meant from the user's working directory, but
+            // everything that is started from here has the source tree as its working directory.
+            let directory = std::path::absolute(directory)?;
+            if !directory.is_dir() {
+                bail!("--with {}: there is no such directory", directory.display());
+            }
+            request.directories.push(("mnt".into(), directory));
+        }
+        Ok(request)
+    }
+
+    /// Adds the disk with the root file system to the machine, if there is to be one, and makes the
+    /// disk if it does not exist.
+    ///
+    /// # Errors
+    /// The disk is not one of ours, or is in use; it cannot be made; other options need a root in
+    /// memory.
+    pub fn add_disk(&self, machine: &mut Machine) -> Result<()> {
+        let Some(file) = &self.disk else { return Ok(()) };
+        if self.kernel == Kernel::Linux {
+            bail!("--disk: Debian's kernel has its root in memory here; leave out --kernel");
+        }
+        if !machine.boot.imageless() {
+            bail!("--disk: a system that boots from an image has no drivers of disks; leave out --uefi");
+        }
+        let file = std::path::absolute(file)?;
+        let is_new = disk::provide(&file, self.size, &self.request()?)?;
+        if !is_new && (self.image.is_some() || self.with.is_some() || !self.packages.is_empty()) {
+            bail!(
+                "the disk {} has its files already: --image, --packages and --with are for a disk that is made; use \
+                 apt-get and dpkg in the system, or --share",
+                file.display()
+            );
+        }
+        machine.add_disk(&DiskImage { file, read_only: false })
     }
 
     /// Adds the shared directories to the machine.
@@ -139,29 +198,20 @@ impl Options {
 
 /// Runs the command, or a shell; returns the status with which it ended.
 pub fn run(options: &Options, mut machine: Machine) -> Result<ExitCode> {
-    let default = if options.command.is_empty() { "shell" } else { "base" };
     let at_terminal = options.at_terminal(terminal::standard())?;
     let command = options.what_runs(at_terminal);
     let interactive = command.is_empty();
     // A shell has the terminal only; what it prints there can go to a file.
     let streams = if interactive { Default::default() } else { streams::wanted(options.kernel) };
-    let name = options.image.clone().unwrap_or_else(|| default.into());
-    let mut request = Request { name, packages: options.packages.clone(), ..Request::default() };
-    if let Some(directory) = &options.with {
-        // Made absolute here: a relative path is meant from the user's working directory, but
-        // everything that is started from here has the source tree as its working directory.
-        let directory = std::path::absolute(directory)?;
-        if !directory.is_dir() {
-            bail!("--with {}: there is no such directory", directory.display());
-        }
-        request.directories.push(("mnt".into(), directory));
-    }
     options.share_directories(&mut machine)?;
-    let image = make(&request)?;
+    let image = match options.disk {
+        Some(_) => None,
+        None => Some(make(&options.request()?)?.path),
+    };
     let start = Start {
         kernel: options.kernel,
         mode: options.mode,
-        image: image.path,
+        image,
         command,
         greet: interactive && !options.quiet,
         streams,

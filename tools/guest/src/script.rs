@@ -31,8 +31,10 @@ pub(super) struct Script {
 pub(super) enum Ending {
     /// It stops.
     Stop,
-    /// It starts again, from the same image.
+    /// It starts again, from the same image or disk.
     Restart,
+    /// The emulator is killed, as if the power failed, and the machine starts again.
+    Kill,
 }
 
 /// One step of a session: what is typed, and what the session then waits for. The fields that are

@@ -22,8 +22,10 @@ use std::io::Write;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The kernel that the guest runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -41,8 +43,8 @@ pub struct Start {
     pub kernel: Kernel,
     /// How its system calls are delivered.
     pub mode: Mode,
-    /// The root file system.
-    pub image: PathBuf,
+    /// The root file system; `None`: it is on the machine's first disk, which has one of ours.
+    pub image: Option<PathBuf>,
     /// The command and its arguments; none: the image's own init.
     pub command: Vec<String>,
     /// Whether the terminal says first what has been started.
@@ -97,7 +99,10 @@ impl Start {
         let image = self.image(&scratch.0)?;
         match self.kernel {
             Kernel::Macadamia => self.macadamia(&mut machine, image, &scratch.0)?,
-            Kernel::Linux => linux::on(&mut machine, image, self.terminal_is_first(), &self.environment)?,
+            Kernel::Linux => {
+                let image = image.context("Debian's kernel has its root in memory here")?;
+                linux::on(&mut machine, image, self.terminal_is_first(), &self.environment)?;
+            }
         }
         let mut qemu = machine.command(&scratch.0)?;
         qemu.args(["-chardev", "stdio,id=log", "-chardev"]);
@@ -118,9 +123,16 @@ impl Start {
         }
         let (sender, printed) = channel();
         pass_on(log, sender.clone(), Printed::Log);
-        pass_on(terminal, sender, Printed::Terminal);
         let has_commands = self.kernel == Kernel::Macadamia;
         let (keyboard, console) = (type_on(keyboard), type_on(console));
+        let shows = Arc::new(AtomicBool::new(false));
+        if has_commands && !self.machine.mounts.is_empty() {
+            tell_time(keyboard.clone(), shows.clone());
+        }
+        pass_on(terminal, sender, move |bytes| {
+            shows.store(true, Ordering::Relaxed);
+            Printed::Terminal(bytes)
+        });
         let clock = Clock::of(child.0.id());
         Ok(Session {
             child,
@@ -152,7 +164,7 @@ impl Start {
     }
 
     /// The image, for Linux with the command in it.
-    fn image(&self, scratch: &Path) -> Result<PathBuf> {
+    fn image(&self, scratch: &Path) -> Result<Option<PathBuf>> {
         if self.kernel == Kernel::Macadamia || self.command.is_empty() {
             return Ok(self.image.clone());
         }
@@ -164,10 +176,11 @@ impl Start {
         let mut tree = super::tree::Tree::default();
         tree.file("run/command", 0o644, words);
         let path = scratch.join(super::image::MODULE);
-        fs::copy(&self.image, &path).with_context(|| format!("copying {}", self.image.display()))?;
+        let image = self.image.as_ref().context("Debian's kernel has its root in memory here")?;
+        fs::copy(image, &path).with_context(|| format!("copying {}", image.display()))?;
         let both = fs::File::options().append(true).open(&path).context("opening the copy of the image")?;
         super::archive::pack(&tree, both)?;
-        Ok(path)
+        Ok(Some(path))
     }
 
     /// Whether the guest's terminal is the first serial port, and its status goes to the second.
@@ -176,7 +189,7 @@ impl Start {
         self.kernel == Kernel::Linux && self.command.is_empty()
     }
 
-    fn macadamia(&self, machine: &mut Machine, image: PathBuf, scratch: &Path) -> Result<()> {
+    fn macadamia(&self, machine: &mut Machine, image: Option<PathBuf>, scratch: &Path) -> Result<()> {
         put(machine, &self.configuration(true)?, image, scratch)
     }
 
@@ -198,6 +211,9 @@ impl Start {
         }
         let streams = (0..COUNT).filter(|&number| self.streams[number]);
         words.extend(streams.map(|number| format!("stream={number}")));
+        if self.image.is_none() {
+            words.push("root=/dev/vda1".into());
+        }
         if self.greet {
             words.push("greet".into());
         }
@@ -211,23 +227,33 @@ impl Start {
             words.push(format!("-- /{} --", super::image::INIT));
             words.extend(self.command.iter().map(|word| escaped(word)));
         }
-        Ok(CONFIGURATION.replace("ARGUMENTS", &words.join(" ")))
+        let configuration = CONFIGURATION.replace("ARGUMENTS", &words.join(" "));
+        Ok(match self.image {
+            Some(_) => configuration,
+            None => configuration.replace(MODULE_LINE, ""),
+        })
     }
 }
 
 /// Makes the system with this boot configuration, which is written into `scratch`, and this image
 /// the one that boots on a machine.
-fn put(machine: &mut Machine, configuration: &str, image: PathBuf, scratch: &Path) -> Result<()> {
+fn put(machine: &mut Machine, configuration: &str, image: Option<PathBuf>, scratch: &Path) -> Result<()> {
     let file = scratch.join("boot.conf");
     fs::write(&file, configuration).context("writing the boot configuration")?;
-    let modules = ["sigma0", "root", "boot.conf", "console", "unix", super::image::MODULE];
-    machine.modules = modules.map(String::from).to_vec();
-    machine.elsewhere = [("boot.conf".to_string(), file), (super::image::MODULE.to_string(), image)].into();
+    machine.modules = ["sigma0", "root", "boot.conf", "console", "unix"].map(String::from).to_vec();
+    machine.elsewhere = [("boot.conf".to_string(), file)].into();
+    if let Some(image) = image {
+        machine.modules.push(super::image::MODULE.into());
+        machine.elsewhere.insert(super::image::MODULE.into(), image);
+    }
     Ok(())
 }
 
 /// The virtual consoles on which there are shells, if the machine has a screen.
 const CONSOLES: &str = "tty1,tty2,tty3";
+
+/// The line that gives the Unix server an image.
+const MODULE_LINE: &str = "    module     image.cpio\n";
 
 /// The servers that run guests.
 const CONFIGURATION: &str = include_str!("boot.conf");
@@ -278,6 +304,24 @@ fn type_on(mut keyboard: impl Write + Send + 'static) -> Sender<Vec<u8>> {
     sender
 }
 
+/// How often a guest is told the time until its terminal shows something, and afterwards.
+const OFTEN: Duration = Duration::from_millis(20);
+const SELDOM: Duration = Duration::from_secs(1);
+/// The time that a guest is told is so much ahead: more than telling it takes.
+const AHEAD: Duration = Duration::from_millis(30);
+
+/// Tells a guest the time as long as it runs. Files of the host have the host's times, which must
+/// not be in the guest's future: make would complain. So its clock must be right before its first
+/// program runs, and must not become late.
+fn tell_time(keyboard: Sender<Vec<u8>>, shows: Arc<AtomicBool>) {
+    std::thread::spawn(move || {
+        let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        while keyboard.send(telnet::time(now() + AHEAD)).is_ok() {
+            std::thread::sleep(if shows.load(Ordering::Relaxed) { SELDOM } else { OFTEN });
+        }
+    });
+}
+
 impl Session {
     /// Types at the guest's terminal. If the machine has ended, the bytes are lost; its end is
     /// noticed elsewhere.
@@ -298,6 +342,12 @@ impl Session {
         if self.has_commands {
             let _ = self.keyboard.send(telnet::window_size(rows, columns));
         }
+    }
+
+    /// Ends the emulator without notice, as if the power failed.
+    pub(crate) fn kill(&mut self) -> Result<()> {
+        self.child.0.kill().context("ending QEMU")?;
+        self.child.0.wait().map(drop).context("waiting for QEMU")
     }
 
     /// A connection to QEMU's monitor.

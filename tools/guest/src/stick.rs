@@ -51,7 +51,7 @@ pub fn on_stick(name: &str, packages: &[String], machine: Machine, scratch: &Pat
 fn with_image(image: PathBuf, mut machine: Machine, scratch: &Path) -> Result<Machine> {
     machine.devices.extend([KEYBOARD, SCREEN]);
     let (kernel, mode) = (Kernel::Macadamia, Mode::Exception);
-    let (command, environment) = (Vec::new(), Vec::new());
+    let (image, command, environment) = (Some(image), Vec::new(), Vec::new());
     let streams = Default::default();
     let start = Start { kernel, mode, image, command, streams, greet: true, environment, machine };
     start.by_itself(scratch, |configuration| {

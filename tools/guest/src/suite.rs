@@ -177,7 +177,7 @@ pub(super) fn boot(run: &Run, kernel: Kernel) -> Result<Outcomes> {
     let start = Start {
         kernel,
         mode: run.mode,
-        image: filled(image(&run.suite, run.suite.share && shared.is_none())?, run, &scratch.0)?,
+        image: Some(filled(image(&run.suite, run.suite.share && shared.is_none())?, run, &scratch.0)?),
         command,
         streams: Default::default(),
         greet: false,

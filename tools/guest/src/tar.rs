@@ -1,6 +1,6 @@
 //! The entries of tar archives.
 
-use ::tar::EntryType;
+use ::tar::{EntryType, Header};
 use anyhow::{Context, Result, bail};
 use std::io::{Read, Seek, SeekFrom};
 
@@ -27,15 +27,22 @@ pub(super) struct Entry {
     /// Seconds since 1970.
     pub(super) modified: u32,
     pub(super) kind: Kind,
+    /// The extended attributes that an image keeps: names and values.
+    pub(super) attributes: Vec<(String, Vec<u8>)>,
 }
 
-/// The extended attribute that gives a program some of the superuser's rights.
-const CAPABILITY: &str = "SCHILY.xattr.security.capability";
-/// The permission bit by which a program has its owner's rights.
-const SET_USER_ID: u32 = 0o4000;
+/// Headers begin at multiples of this many bytes.
+const BLOCK: u64 = 512;
+/// What stands before the name of an extended attribute in tar's own headers.
+const EXTENDED: &str = "SCHILY.xattr.";
 
-/// All entries of an archive, without device nodes. A program with capabilities is set-user-id
-/// instead, as Debian's own scripts make it where a file system has no capabilities.
+/// Whether an image keeps this extended attribute: it does not keep those that only the host's
+/// security modules understand.
+fn is_kept(name: &str) -> bool {
+    name == "security.capability" || name.starts_with("user.")
+}
+
+/// All entries of an archive, without device nodes.
 pub(super) fn parse(mut archive: impl Read + Seek) -> Result<Vec<Entry>> {
     // The reader would take the end of the output for the end of the archive. An archive ends with
     // an empty block, so check that it is there.
@@ -48,9 +55,14 @@ pub(super) fn parse(mut archive: impl Read + Seek) -> Result<Vec<Entry>> {
         bail!("the end is missing");
     }
     archive.rewind()?;
+    let mut archive = ::tar::Archive::new(archive);
     let mut entries = Vec::new();
-    for entry in ::tar::Archive::new(archive).entries_with_seek()? {
-        let mut entry = entry?;
+    // Where headers in addition to the entry's own may be: between the entry before and it.
+    let (mut end, mut additional) = (0, Vec::new());
+    for entry in archive.entries_with_seek()? {
+        let entry = entry?;
+        let start = end;
+        end = (entry.raw_file_position() + entry.size()).next_multiple_of(BLOCK);
         let path = plain(str::from_utf8(&entry.path_bytes()).context("a name is not UTF-8")?);
         let link = entry.link_name_bytes().unwrap_or_default().into_owned();
         let link = String::from_utf8(link).context("the target of a link is not UTF-8")?;
@@ -62,23 +74,56 @@ pub(super) fn parse(mut archive: impl Read + Seek) -> Result<Vec<Entry>> {
             EntryType::Directory => Kind::Directory,
             other => bail!("{path}: entries of kind {other:?} are not understood"),
         };
-        let has_capabilities = match entry.pax_extensions()? {
-            Some(mut extensions) => {
-                extensions.any(|extension| extension.is_ok_and(|one| one.key() == Ok(CAPABILITY)))
-            }
-            None => false,
-        };
+        additional.push(start..entry.raw_header_position());
         let header = entry.header();
         entries.push(Entry {
             path,
-            mode: header.mode()? & 0o7777 | if has_capabilities { SET_USER_ID } else { 0 },
+            mode: header.mode()? & 0o7777,
             user: u32::try_from(header.uid()?)?,
             group: u32::try_from(header.gid()?)?,
             modified: u32::try_from(header.mtime()?)?,
             kind,
+            attributes: Vec::new(),
         });
     }
+    let mut archive = archive.into_inner();
+    for (entry, place) in entries.iter_mut().zip(additional).filter(|(_, place)| !place.is_empty()) {
+        let mut headers = vec![0; usize::try_from(place.end - place.start)?];
+        archive.seek(SeekFrom::Start(place.start)).and_then(|_| archive.read_exact(&mut headers))?;
+        entry.attributes = attributes(&headers)
+            .with_context(|| format!("{}: the extended attributes are damaged", entry.path))?;
+    }
     Ok(entries)
+}
+
+/// The extended attributes in the headers before an entry's own that an image keeps. `None`: a
+/// header is damaged. A value may have any bytes, also that which ends a line.
+fn attributes(mut headers: &[u8]) -> Option<Vec<(String, Vec<u8>)>> {
+    let mut attributes = Vec::new();
+    while let Some((header, rest)) = headers.split_at_checked(BLOCK as usize) {
+        let header = Header::from_byte_slice(header);
+        let size = usize::try_from(header.entry_size().ok()?).ok()?;
+        let mut records = rest.get(..size)?;
+        headers = rest.get(size.checked_next_multiple_of(BLOCK as usize)?..)?;
+        if header.entry_type() != EntryType::XHeader {
+            continue;
+        }
+        while !records.is_empty() {
+            // The length in decimal digits, a space, the key, `=`, the value and a line feed: the
+            // length is that of all of them.
+            let digits = records.iter().position(|&byte| byte == b' ')?;
+            let length: usize = str::from_utf8(&records[..digits]).ok()?.parse().ok()?;
+            let (record, next) = records.split_at_checked(length)?;
+            let (b'\n', record) = record.get(digits + 1..)?.split_last()? else { return None };
+            let equals = record.iter().position(|&byte| byte == b'=')?;
+            let name = str::from_utf8(&record[..equals]).ok().and_then(|key| key.strip_prefix(EXTENDED));
+            if let Some(name) = name.filter(|name| is_kept(name)) {
+                attributes.push((name.to_string(), record[equals + 1..].to_vec()));
+            }
+            records = next;
+        }
+    }
+    Some(attributes)
 }
 
 /// A path without what stands before its first component and after its last.
@@ -138,10 +183,11 @@ mod tests {
     }
 
     #[test]
-    fn a_program_with_capabilities_is_set_user_id_instead() {
+    fn capabilities_and_attributes_of_users_are_kept() {
         let mut archive = ::tar::Builder::new(Vec::new());
-        for (name, attribute) in [("ping", CAPABILITY), ("other", "SCHILY.xattr.user.note")] {
-            archive.append_pax_extensions([(attribute, b"\x01\0\0\x02".as_slice())]).unwrap();
+        let value = b"\x01\0\0\x02=\n".as_slice();
+        for name in ["security.capability", "user.note", "security.selinux", "trusted.note"] {
+            archive.append_pax_extensions([(&*format!("{EXTENDED}{name}"), value)]).unwrap();
             let mut header = ::tar::Header::new_ustar();
             header.set_uid(0);
             header.set_gid(0);
@@ -150,8 +196,20 @@ mod tests {
             header.set_size(0);
             archive.append_data(&mut header, name, std::io::empty()).unwrap();
         }
-        let entries = parse(Cursor::new(archive.into_inner().unwrap())).unwrap();
-        let modes: Vec<_> = entries.iter().map(|entry| (entry.path.as_str(), entry.mode)).collect();
-        assert_eq!(modes, [("ping", 0o4755), ("other", 0o755)]);
+        let archive = archive.into_inner().unwrap();
+        let entries = parse(Cursor::new(&archive)).unwrap();
+        let kept: Vec<_> = entries.iter().flat_map(|entry| &entry.attributes).collect();
+        assert_eq!(
+            kept,
+            [
+                &("security.capability".to_string(), value.to_vec()),
+                &("user.note".to_string(), value.to_vec())
+            ]
+        );
+        assert!(entries.iter().all(|entry| entry.mode == 0o755));
+        // A record that says that it is longer than the header is damage.
+        let mut damaged = archive;
+        damaged[512] = b'9';
+        assert!(parse(Cursor::new(damaged)).is_err());
     }
 }

@@ -1,11 +1,15 @@
 //! What goes with the text on the way to the guest's terminal: commands as in Telnet (RFC 854), so
-//! that the size of the window (RFC 1073) needs no line of its own. The other end is the Unix
-//! server's with the argument `line=telnet`.
+//! that the size of the window (RFC 1073) and the time need no line of their own. The other end is
+//! the Unix server's with the argument `line=telnet`.
+
+use std::time::Duration;
 
 /// The byte before a command; twice it stands for itself.
 const COMMAND: u8 = 255;
 const SUBNEGOTIATION: u8 = 250;
 const WINDOW_SIZE: u8 = 31;
+/// An option of our own: the time, in microseconds since 1970.
+const TIME: u8 = 200;
 const END: u8 = 240;
 
 /// Text, on such a line.
@@ -24,7 +28,16 @@ pub(super) fn text(bytes: &[u8]) -> Vec<u8> {
 pub(super) fn window_size(rows: u16, columns: u16) -> Vec<u8> {
     let [a, b] = columns.to_be_bytes();
     let [c, d] = rows.to_be_bytes();
-    [&[COMMAND, SUBNEGOTIATION, WINDOW_SIZE], &text(&[a, b, c, d])[..], &[COMMAND, END]].concat()
+    command(WINDOW_SIZE, &[a, b, c, d])
+}
+
+/// The command that it is at least this time now, since 1970.
+pub(super) fn time(since: Duration) -> Vec<u8> {
+    command(TIME, &u64::try_from(since.as_micros()).unwrap_or(u64::MAX).to_be_bytes())
+}
+
+fn command(option: u8, value: &[u8]) -> Vec<u8> {
+    [&[COMMAND, SUBNEGOTIATION, option], &text(value)[..], &[COMMAND, END]].concat()
 }
 
 #[cfg(test)]
@@ -36,5 +49,7 @@ mod tests {
         assert_eq!(text(b"a\xffb"), b"a\xff\xffb");
         assert_eq!(window_size(24, 80), [255, 250, 31, 0, 80, 0, 24, 255, 240]);
         assert_eq!(window_size(1, 255), [255, 250, 31, 0, 255, 255, 0, 1, 255, 240]);
+        let time = time(Duration::from_micros(0xf_42ff));
+        assert_eq!(time, [255, 250, 200, 0, 0, 0, 0, 0, 15, 66, 255, 255, 255, 240]);
     }
 }

@@ -47,6 +47,9 @@ pub(super) struct Tree {
 
 /// Directories that are links into /usr on a Debian system, whatever the packages say.
 const MERGED: [&str; 4] = ["bin", "lib", "lib64", "sbin"];
+/// Where an image has the list of the extended attributes of its files, for which its archive has
+/// no room. Its first program sets them, and removes the list.
+const ATTRIBUTES: &str = "run/attributes";
 /// Where dpkg keeps what each package consists of.
 const DPKG_INFO: &str = "var/lib/dpkg/info";
 
@@ -74,8 +77,10 @@ impl Tree {
         let mut tree = Tree { archive: Some(archive), ..Tree::new() };
         // Names of one file are found by the first of them.
         let mut archived: BTreeMap<String, usize> = BTreeMap::new();
+        let mut extended = Vec::new();
         for entry in entries {
-            let tar::Entry { path, mode, user, group, modified, kind } = entry;
+            let tar::Entry { path, mode, user, group, modified, kind, attributes } = entry;
+            extended.extend(attributes.into_iter().map(|attribute| (path.clone(), attribute)));
             let node = match kind {
                 tar::Kind::Directory if path.is_empty() => continue,
                 tar::Kind::Directory => Node::Directory,
@@ -93,6 +98,10 @@ impl Tree {
         }
         let kept = tree.paths_of(asked_for)?;
         tree.nodes.retain(|path, _| !left_out(path) || kept.contains(path));
+        extended.retain(|(path, _)| tree.nodes.contains_key(path));
+        if !extended.is_empty() {
+            tree.file(ATTRIBUTES, 0o600, attribute_list(&extended));
+        }
         Ok(tree)
     }
 
@@ -225,6 +234,17 @@ impl Tree {
     }
 }
 
+/// A list of extended attributes: for each the path, the name and, in hexadecimal digits, the
+/// value, each followed by NUL.
+fn attribute_list(extended: &[(String, (String, Vec<u8>))]) -> Vec<u8> {
+    let mut list = String::new();
+    for (path, (name, value)) in extended {
+        let digits: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
+        list += &format!("/{path}\0{name}\0{digits}\0");
+    }
+    list.into_bytes()
+}
+
 /// The path on a system whose /usr is merged.
 fn merged(path: &str) -> String {
     let (first, rest) = path.split_once('/').unwrap_or((path, ""));
@@ -312,6 +332,29 @@ mod tests {
         });
         let contents: Vec<_> = files.collect();
         assert!(contents.iter().all(|(path, content)| path.as_bytes() == &content[..]), "{contents:?}");
+    }
+
+    #[test]
+    fn extended_attributes_are_listed() {
+        let mut system = ::tar::Builder::new(Vec::new());
+        for path in ["usr/bin/ping", "usr/share/man/ping"] {
+            let attribute = ("SCHILY.xattr.security.capability", b"\x01\0\xa2".as_slice());
+            system.append_pax_extensions([attribute]).unwrap();
+            let mut header = ::tar::Header::new_ustar();
+            header.set_uid(0);
+            header.set_gid(0);
+            header.set_mtime(0);
+            header.set_mode(0o755);
+            header.set_size(0);
+            system.append_data(&mut header, path, std::io::empty()).unwrap();
+        }
+        let archive = Scratch::new("attributes").unwrap();
+        let path = archive.0.join("system.tar");
+        fs::write(&path, system.into_inner().unwrap()).unwrap();
+        let tree = Tree::of_system(&path, &[], |path| is_below(path, "usr/share/man")).unwrap();
+        let Some((attributes, Node::File(list))) = tree.nodes.get(ATTRIBUTES) else { panic!("no list") };
+        assert_eq!(attributes.mode, 0o600);
+        assert_eq!(&*tree.content(*list).unwrap(), b"/usr/bin/ping\0security.capability\x000100a2\0");
     }
 
     #[test]

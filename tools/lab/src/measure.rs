@@ -110,7 +110,7 @@ fn boot(kernel: Kernel, image: &Path, command: &[String], icount: bool) -> Resul
         environment.push(("mitigations", "off"));
     }
     let environment = environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-    let (image, command) = (image.to_path_buf(), command.to_vec());
+    let (image, command) = (Some(image.to_path_buf()), command.to_vec());
     let start = Start {
         kernel,
         mode: Mode::Exception,

@@ -1,6 +1,6 @@
 //! Devices that a machine has in addition, each with the server that drives it.
 
-use crate::qemu;
+use crate::qemu::{self, Machine};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,14 +37,15 @@ pub const ENTROPY: Device = Device {
 ",
 };
 
-/// The name of QEMU's node for the contents of the disk.
-pub(crate) const DISK_NODE: &str = "disk";
+/// The names of QEMU's nodes for the contents of the disks.
+const DISK_NODES: [&str; 2] = ["disk", "disk1"];
 
-/// A disk, whose contents are QEMU's node [`DISK_NODE`].
-pub const DISK: Device = Device {
-    qemu: "virtio-blk-pci,disable-legacy=on,drive=disk",
-    program: "virtio-blk",
-    server: "server disk
+/// Disks, whose contents are QEMU's nodes [`DISK_NODES`].
+const DISKS: [Device; 2] = [
+    Device {
+        qemu: "virtio-blk-pci,disable-legacy=on,drive=disk",
+        program: "virtio-blk",
+        server: "server disk
     program    virtio-blk
     priority   200
     memory     1M
@@ -52,19 +53,44 @@ pub const DISK: Device = Device {
     pci        1af4:1042
     restart    yes
 ",
-};
+    },
+    Device {
+        qemu: "virtio-blk-pci,disable-legacy=on,drive=disk1",
+        program: "virtio-blk",
+        server: "server disk1
+    program    virtio-blk
+    priority   200
+    memory     1M
+    dma        256K
+    pci        1af4:1042
+    restart    yes
+",
+    },
+];
 
-/// The server of the files of a file system on a disk.
-pub const FILE_SERVER: Device = Device {
-    qemu: "",
-    program: "ext4",
-    server: "server ext4
+/// The servers of the files of file systems on disks: each has one file system.
+const FILE_SERVERS: [Device; 2] = [
+    Device {
+        qemu: "",
+        program: "ext4",
+        server: "server ext4
     program    ext4
     priority   150
     memory     24M
     restart    yes
 ",
-};
+    },
+    Device {
+        qemu: "",
+        program: "ext4",
+        server: "server ext41
+    program    ext4
+    priority   150
+    memory     24M
+    restart    yes
+",
+    },
+];
 
 /// An empty disk that a machine has for itself, as a suite describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -72,9 +98,13 @@ pub const FILE_SERVER: Device = Device {
 pub struct ScratchDisk {
     /// The size in mebibytes.
     pub size: u64,
-    /// Whether a file system on it can be mounted ([`FILE_SERVER`]).
+    /// Whether a file system on it can be mounted, by a server of its files.
     #[serde(default)]
     pub mountable: bool,
+    /// Whether it is made from the suite's image, and the system boots from it. It lasts as long as
+    /// the suite, also if the machine starts again.
+    #[serde(default)]
+    pub root: bool,
     /// What the disk refuses: each a rule of QEMU's `blkdebug`, such as `iotype=read,sector=7`.
     #[serde(default)]
     pub refuses: Vec<String>,
@@ -83,7 +113,7 @@ pub struct ScratchDisk {
 impl ScratchDisk {
     /// The disk, and the file server if there is one.
     pub(crate) fn devices(&self) -> impl Iterator<Item = Device> + use<> {
-        [DISK].into_iter().chain(self.mountable.then_some(FILE_SERVER))
+        [DISKS[0]].into_iter().chain(self.mountable.then_some(FILE_SERVERS[0]))
     }
 
     /// Makes the disk in a directory. Returns the arguments by which QEMU opens it.
@@ -95,7 +125,7 @@ impl ScratchDisk {
         let file = fs::File::create(&path).with_context(|| format!("making {}", path.display()))?;
         file.set_len(self.size << 20).with_context(|| format!("making {}", path.display()))?;
         let file = crate::qemu::value(&path)?;
-        let mut node = format!("driver=raw,node-name={DISK_NODE},discard=unmap,file.discard=unmap");
+        let mut node = format!("driver=raw,node-name={},discard=unmap,file.discard=unmap", DISK_NODES[0]);
         if self.refuses.is_empty() {
             node += &format!(",file.driver=file,file.filename={file}");
         } else {
@@ -130,20 +160,56 @@ impl std::str::FromStr for DiskImage {
 }
 
 impl DiskImage {
-    /// The arguments by which QEMU opens the image. It locks the file: another emulator that opens
-    /// it, too, is refused, unless both only read.
+    /// The arguments by which QEMU opens the image as the node `node`. It locks the file: another
+    /// emulator that opens it, too, is refused, unless both only read.
     ///
     /// # Errors
-    /// There is no such file, or its name cannot be written in an option.
-    pub fn arguments(&self) -> Result<[String; 2]> {
+    /// There is no such file, another emulator uses it, or its name cannot be written in an option.
+    fn arguments(&self, node: &str) -> Result<[String; 2]> {
         let file = self.file.canonicalize().with_context(|| format!("the disk {}", self.file.display()))?;
+        if !self.read_only && is_in_use(&file)? {
+            bail!("the disk {} is used by another emulator: one at a time can have it", self.file.display());
+        }
         let read_only = if self.read_only { "on" } else { "off" };
         let file = crate::qemu::value(&file)?;
         let node = format!(
-            "driver=raw,node-name={DISK_NODE},read-only={read_only},discard=unmap,file.driver=file,file.discard=unmap,\
+            "driver=raw,node-name={node},read-only={read_only},discard=unmap,file.driver=file,file.discard=unmap,\
              file.locking=on,file.filename={file}"
         );
         Ok(["-blockdev".into(), node])
+    }
+}
+
+/// Whether another process has locked an image file as QEMU does.
+fn is_in_use(file: &Path) -> Result<bool> {
+    use rustix::process::{Flock, FlockOffsetType, FlockType, fcntl_getlk};
+    let opening = || format!("the disk {}", file.display());
+    let opened = fs::File::options().read(true).write(true).open(file).with_context(opening)?;
+    // QEMU locks single bytes from 100 on for what it does, and from 200 on for what others must
+    // not do.
+    let lock = Flock {
+        start: 100,
+        length: 200,
+        pid: None,
+        typ: FlockType::WriteLock,
+        offset_type: FlockOffsetType::Set,
+    };
+    Ok(fcntl_getlk(&opened, &lock).with_context(opening)?.is_some())
+}
+
+impl Machine {
+    /// Adds a disk with its driver, and a server for the files of a file system on it. The order of
+    /// the calls is that of the disks' names.
+    ///
+    /// # Errors
+    /// There is no such file, another emulator uses it, its name cannot be written in an option, or
+    /// the machine has too many disks.
+    pub fn add_disk(&mut self, image: &DiskImage) -> Result<()> {
+        let number = self.devices.iter().filter(|device| device.program == DISKS[0].program).count();
+        let Some(disk) = DISKS.get(number) else { bail!("a machine has {} disks at most", DISKS.len()) };
+        self.extra.extend(image.arguments(DISK_NODES[number])?);
+        self.devices.extend([*disk, FILE_SERVERS[number]]);
+        Ok(())
     }
 }
 
@@ -284,14 +350,41 @@ mod tests {
         let name = file.display().to_string();
         let disk: DiskImage = format!("{name},ro").parse().unwrap();
         assert_eq!(disk, DiskImage { file: file.clone(), read_only: true });
-        let error = disk.arguments().unwrap_err().to_string();
+        let error = disk.arguments("disk1").unwrap_err().to_string();
         assert_eq!(error, format!("the disk {name}"), "there is no such file");
         fs::write(&file, "").unwrap();
-        let [option, node] = disk.arguments().unwrap();
+        let [option, node] = disk.arguments("disk1").unwrap();
         assert_eq!(option, "-blockdev");
         assert!(node.contains(",read-only=on,") && node.ends_with("/a,, b.img"), "{node}");
         let disk: DiskImage = name.parse().unwrap();
-        assert!(disk.arguments().unwrap()[1].contains(",read-only=off,"));
+        let node = &disk.arguments("disk1").unwrap()[1];
+        assert!(node.contains("node-name=disk1,read-only=off,"), "{node}");
+        let mut machine = Machine::default();
+        machine.add_disk(&disk).unwrap();
+        machine.add_disk(&disk).unwrap();
+        assert!(machine.add_disk(&disk).is_err());
+        let servers: Vec<_> =
+            machine.devices.iter().filter_map(|device| device.server.lines().next()).collect();
+        assert_eq!(servers, ["server disk", "server ext4", "server disk1", "server ext41"]);
+    }
+
+    #[test]
+    fn a_disk_that_another_emulator_uses_is_refused() {
+        let scratch = mac_build::scratch::Scratch::new("disk-in-use").unwrap();
+        let file = scratch.0.join("disk.img");
+        fs::write(&file, [0; 4096]).unwrap();
+        let disk = DiskImage { file: file.clone(), read_only: false };
+        assert!(!is_in_use(&file).unwrap());
+        let mut qemu = std::process::Command::new(qemu::binary().unwrap());
+        qemu.args(["-machine", "none", "-nodefaults", "-display", "none", "-S"]);
+        qemu.args(disk.arguments(DISK_NODES[0]).unwrap()).stdin(std::process::Stdio::null());
+        let mut other = mac_build::scratch::Guard(qemu.spawn().unwrap());
+        while !is_in_use(&file).unwrap() {
+            assert!(other.0.try_wait().unwrap().is_none(), "the emulator has ended");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let refused = disk.arguments(DISK_NODES[0]).unwrap_err().to_string();
+        assert!(refused.ends_with("is used by another emulator: one at a time can have it"), "{refused}");
     }
 
     #[test]
@@ -312,9 +405,9 @@ mod tests {
         assert_eq!(fs::metadata(scratch.0.join("disk.img")).unwrap().len(), 3 << 20);
         assert!(node.contains(",file.driver=file,file.filename=") && !node.contains("blkdebug"), "{node}");
         let servers = |disk: &ScratchDisk| disk.devices().map(|it| it.server).collect::<Vec<_>>();
-        assert_eq!(servers(&disk), [DISK.server]);
+        assert_eq!(servers(&disk), [DISKS[0].server]);
         disk.mountable = true;
-        assert_eq!(servers(&disk), [DISK.server, FILE_SERVER.server]);
+        assert_eq!(servers(&disk), [DISKS[0].server, FILE_SERVERS[0].server]);
         disk.refuses = vec!["iotype=read,sector=7".into(), "iotype=flush".into()];
         let [_, node] = disk.make(&scratch.0).unwrap();
         for part in ["0.event=none", "0.errno=5", "0.iotype=read", "0.sector=7", "1.iotype=flush"] {

@@ -298,8 +298,16 @@ fn parse(text: &str) -> Result<Vec<Suite>> {
 }
 
 impl Suite {
+    /// The size in mebibytes of the disk with the root file system, if the suite boots from one.
+    pub fn root_disk(&self) -> Option<u64> {
+        self.disk.as_ref().filter(|disk| disk.root).map(|disk| disk.size)
+    }
+
     /// Refuses a suite that could not fail, or that could never run.
     fn check(&self) -> Result<()> {
+        if self.root_disk().is_some() && self.interactive.is_empty() {
+            bail!("only `interactive` suites boot from a disk");
+        }
         let kinds = [&self.guest, &self.interactive, &self.piped];
         let kinds = kinds.iter().filter(|tests| !tests.is_empty()).count();
         let has_scripts = kinds > 0;
@@ -398,6 +406,7 @@ impl Suite {
 
     fn run(&self, variant: &Variant<'_>, overrides: &Overrides) -> Run {
         let &Variant { model, boot, cpus, mode, round } = variant;
+        let own_disk = self.disk.clone().filter(|disk| !disk.root);
         let mut marks = Vec::new();
         if self.machines.len() > 1 {
             marks.push(model.to_string());
@@ -431,9 +440,9 @@ impl Suite {
                     .to_string(),
                 modules: self.modules.clone(),
                 icount: self.icount,
-                devices: self.disk.iter().flat_map(ScratchDisk::devices).collect(),
+                devices: own_disk.iter().flat_map(ScratchDisk::devices).collect(),
                 ends_after: self.ends_after,
-                disk: self.disk.clone(),
+                disk: own_disk,
                 extra: self.qemu.clone(),
                 ..Machine::default()
             },

@@ -23,9 +23,10 @@ pub(crate) struct RunOptions {
     guest: mac_guest::RunOptions,
     #[command(flatten)]
     hardware: Hardware,
-    /// A raw image that is the machine's disk, /dev/vda; with `,ro` it is read-only
+    /// A raw image that the machine has as a disk as it is: /dev/vda, or /dev/vdb with --disk; with
+    /// `,ro` it is read-only
     #[arg(long, value_name = "FILE[,ro]")]
-    disk: Option<DiskImage>,
+    attach: Option<DiskImage>,
     /// Run this native Mach program, a static ELF file, instead of Linux programs; the words after
     /// `--` are its arguments
     #[arg(long, value_name = "PROGRAM", conflicts_with = "system")]
@@ -150,9 +151,9 @@ impl RunOptions {
         if machine.screen.is_some() {
             machine.devices.extend([devices::KEYBOARD, devices::SCREEN]);
         }
-        if let Some(disk) = &self.disk {
-            machine.devices.extend([devices::DISK, devices::FILE_SERVER]);
-            machine.extra.extend(disk.arguments()?);
+        self.guest.add_disk(&mut machine)?;
+        if let Some(image) = &self.attach {
+            machine.add_disk(image)?;
         }
         Ok(machine)
     }
@@ -163,8 +164,8 @@ impl RunOptions {
         if self.guest.wanted() {
             bail!("a system of systems.toml runs no command and has no image: leave out its name");
         }
-        if self.disk.is_some() {
-            bail!("only the system with Linux programs has a disk: leave out --disk");
+        if self.attach.is_some() {
+            bail!("only the system with Linux programs has a disk: leave out --attach");
         }
         self.choice.machine(&self.hardware).map(drop)
     }

@@ -11,7 +11,7 @@ use unix::descriptor::DescriptorTable;
 use unix::file::{LockKind, LockOwner, LockRange, OpenFile, SignalOwner, Whence};
 use unix::signal::RestartKind;
 use unix::sync::poll_once;
-use unix::vfs::{At, DirectoryEntry, Mode, OpenFlags};
+use unix::vfs::{Access, At, DirectoryEntry, Mode, OpenFlags, SealFlags};
 use unix::{AttemptError, Error, Result};
 
 /// The open file whose descriptor is argument `index`. `EBADF` also for a descriptor that only
@@ -175,6 +175,8 @@ pub(crate) async fn fcntl<M: Machine>(call: &Call<'_, M>) -> Done {
     const DUPFD_CLOEXEC: u32 = 1030;
     const SETPIPE_SZ: u32 = 1031;
     const GETPIPE_SZ: u32 = 1032;
+    const ADD_SEALS: u32 = 1033;
+    const GET_SEALS: u32 = 1034;
     let (descriptors, descriptor, argument) = (call.thread.descriptors(), call.int(0), call.arg(2));
     let file = descriptors.get(descriptor)?;
     let names_only = file.flags().contains(OpenFlags::PATH);
@@ -242,6 +244,12 @@ pub(crate) async fn fcntl<M: Machine>(call: &Call<'_, M>) -> Done {
             let size = usize::try_from(argument).map_err(|_| Error::EINVAL)?;
             Ok(end.pipe().set_capacity(&call.thread.credentials().identity(), size)? as u64)
         }
+        ADD_SEALS => {
+            file.check(Access::WRITE).map_err(|_| Error::EPERM)?;
+            file.seal(SealFlags::from_bits(argument as u32).ok_or(Error::EINVAL)?).await?;
+            Ok(0)
+        }
+        GET_SEALS => Ok(file.sealed()?.bits().into()),
         command => record_lock(call, &file, command).await,
     }
 }
@@ -431,20 +439,22 @@ async fn read_entries<M: Machine>(call: &Call<'_, M>, layout: EntryLayout) -> Re
     Ok(bytes)
 }
 
-/// memfd_create(2), without seals (`EINVAL`) and without huge pages (`ENODEV`).
+/// memfd_create(2), without huge pages (`ENODEV`).
 pub(crate) async fn memfd_create<M: Machine>(call: &Call<'_, M>) -> Done {
     const CLOSE: u32 = 1;
+    const ALLOW_SEALING: u32 = 2;
     const HUGE: u32 = 4;
     const NAME_MAXIMUM: usize = 250;
     let flags = call.uint(1);
     if flags & HUGE != 0 {
         return Err(Error::ENODEV.into());
     }
-    if flags & !CLOSE != 0 {
+    if flags & !(CLOSE | ALLOW_SEALING) != 0 {
         return Err(Error::EINVAL.into());
     }
+    let seals = if flags & ALLOW_SEALING != 0 { SealFlags::empty() } else { SealFlags::SEAL };
     let name = call.memory().read_string(call.arg(0), NAME_MAXIMUM, Error::EINVAL).await?;
     let context = call.thread.context();
-    let file = context.caller().make_memory_file([b"memfd:", &name[..]].concat()).await?;
+    let file = context.caller().make_memory_file([b"memfd:", &name[..]].concat(), seals).await?;
     insert(call, file, flags & CLOSE != 0)
 }

@@ -1,5 +1,6 @@
 //! The table of system calls.
 
+mod aio;
 mod capability;
 mod console;
 mod descriptor;
@@ -9,6 +10,7 @@ mod inotify;
 mod ioctl;
 mod memory;
 mod mount;
+mod mqueue;
 mod path;
 mod pidfd;
 mod poll;
@@ -375,6 +377,14 @@ table! { call, number:
     membarrier: Changes => memory::membarrier(call),
     futex: Own(futex::try_futex(call)) => futex::futex(call).await,
 
+    // Asynchronous I/O.
+    io_setup: Changes => boxed(aio::io_setup(call)).await,
+    io_destroy: Changes => boxed(aio::io_destroy(call)).await,
+    io_submit: Changes => boxed(aio::io_submit(call)).await,
+    io_cancel: Once => boxed(aio::io_cancel(call)).await,
+    io_getevents: Changes => boxed(aio::io_getevents(call)).await,
+    io_pgetevents: Changes => boxed(aio::io_pgetevents(call)).await,
+
     // System V objects.
     shmget: Changes => boxed(sysv::shmget(call)).await,
     shmat: Changes => boxed(sysv::shmat(call)).await,
@@ -388,6 +398,14 @@ table! { call, number:
     msgsnd: Changes => boxed(sysv::msgsnd(call)).await,
     msgrcv: Changes => boxed(sysv::msgrcv(call)).await,
     msgctl: Changes => boxed(sysv::msgctl(call)).await,
+
+    // POSIX message queues.
+    mq_open: Changes => boxed(mqueue::mq_open(call)).await,
+    mq_unlink: Once => boxed(mqueue::mq_unlink(call)).await,
+    mq_timedsend: Changes => boxed(mqueue::mq_timedsend(call)).await,
+    mq_timedreceive: Changes => boxed(mqueue::mq_timedreceive(call)).await,
+    mq_notify: Once => boxed(mqueue::mq_notify(call)).await,
+    mq_getsetattr: Once => boxed(mqueue::mq_getsetattr(call)).await,
 
     // Time.
     clock_gettime: Once => time::clock_gettime(call).await,
@@ -416,7 +434,7 @@ table! { call, number:
     getcpu: Once => boxed(system::getcpu(call)).await,
     personality: Once => system::personality(call),
     syslog: Once => boxed(system::syslog(call)).await,
-    reboot: Signals => system::reboot(call),
+    reboot: Signals => boxed(system::reboot(call)).await,
     vhangup: Signals => system::vhangup(call),
     capget: Once => boxed(capability::capget(call)).await,
     capset: Once => boxed(capability::capset(call)).await,

@@ -198,7 +198,7 @@ fn try_poll_array<M: Machine>(call: &Call<'_, M>, immediate: bool) -> Option<Don
 }
 
 /// Replaces the signal mask for this call by the one at `address`, if that is not 0.
-async fn temporary_mask<M: Machine>(call: &Call<'_, M>, address: u64, size: u64) -> Result<()> {
+pub(super) async fn temporary_mask<M: Machine>(call: &Call<'_, M>, address: u64, size: u64) -> Result<()> {
     if address == 0 {
         return Ok(());
     }
@@ -211,7 +211,7 @@ async fn temporary_mask<M: Machine>(call: &Call<'_, M>, address: u64, size: u64)
 }
 
 /// Restores the mask that [`temporary_mask`] replaced, for a call that was not interrupted.
-fn restore_mask<M: Machine>(call: &Call<'_, M>, done: &Done) {
+pub(super) fn restore_mask<M: Machine>(call: &Call<'_, M>, done: &Done) {
     if !matches!(done, Err(Stop::Outcome(_))) {
         let tid = call.tid();
         call.table(|table| table.end_temporary_mask(tid));

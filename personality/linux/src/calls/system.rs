@@ -159,7 +159,7 @@ pub(crate) fn vhangup<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-pub(crate) fn reboot<M: Machine>(call: &Call<'_, M>) -> Done {
+pub(crate) async fn reboot<M: Machine>(call: &Call<'_, M>) -> Done {
     const MAGIC: u32 = 0xfee1_dead;
     const MAGICS: [u32; 4] = [672_274_793, 85_072_278, 369_367_448, 537_993_216];
     /// The command of reboot(2) that keeps Ctrl-Alt-Del from restarting the machine. The server
@@ -178,6 +178,6 @@ pub(crate) fn reboot<M: Machine>(call: &Call<'_, M>) -> Done {
         0x4321_fedc => End::PowerOff,
         _ => return Err(Error::EINVAL.into()),
     };
-    call.system().host().end(how)?;
+    call.system().end(how).await?;
     Ok(0)
 }

@@ -47,7 +47,8 @@ const MILESTONES: [(&str, &str); 7] = [
          capget capset personality syslog reboot removexattr lremovexattr fremovexattr listxattr llistxattr \
          lsetxattr utime utimes futimesat mknod renameat readlinkat fchmodat2 ioprio_get mbind ptrace \
          process_vm_readv process_vm_writev kcmp shmget shmat shmdt shmctl semget semop semtimedop semctl msgget \
-         msgsnd msgrcv msgctl seccomp",
+         msgsnd msgrcv msgctl seccomp mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr \
+         io_setup io_destroy io_submit io_cancel io_getevents io_pgetevents",
     ),
 ];
 

@@ -155,6 +155,7 @@ pub fn to_statfs(status: &FileSystemStatus, flags: u64) -> [u8; 120] {
         "proc" => 0x9fa0,
         "devpts" => 0x1cd1,
         "sysfs" => 0x6265_6572,
+        "mqueue" => 0x1980_0202,
         "ramfs" | "rootfs" => 0x8584_58f6,
         _ => 0x4d61_6361,
     };

@@ -103,6 +103,81 @@ fn bytes_are_spliced_between_memory_files_and_pipes() {
 }
 
 #[test]
+fn seals_forbid_changes_of_memory_files() {
+    const ADD: u64 = 1033;
+    const GET: u64 = 1034;
+    const EPERM: i64 = -1;
+    const EBUSY: i64 = -16;
+    run(async |p| {
+        let name = p.string(DATA, "sealed").await?;
+        assert_eq!(p.call(319, &[name, 0x10]).await?, -22);
+        let plain = p.call(319, &[name, 0]).await? as u64;
+        assert_eq!(p.call(72, &[plain, GET]).await?, 1, "F_SEAL_SEAL");
+        assert_eq!(p.call(72, &[plain, ADD, 2]).await?, EPERM);
+        let path = p.string(DATA + 0x40, "/").await?;
+        let directory = p.call(2, &[path, 0]).await? as u64;
+        assert_eq!(p.call(72, &[directory, GET]).await?, -22);
+        let file = p.call(319, &[name, 2]).await? as u64;
+        assert_eq!(p.call(72, &[file, GET]).await?, 0);
+        assert_eq!(p.call(72, &[file, ADD, 32]).await?, -22);
+        assert_eq!(p.call(77, &[file, 5000]).await?, 0);
+        // Pages and sizes: F_SEAL_SHRINK and F_SEAL_GROW.
+        assert_eq!(p.call(72, &[file, ADD, 2 | 4]).await?, 0);
+        assert_eq!(p.call(77, &[file, 4999]).await?, EPERM);
+        assert_eq!(p.call(77, &[file, 5001]).await?, EPERM);
+        assert_eq!(p.call(77, &[file, 5000]).await?, 0);
+        assert_eq!(p.call(285, &[file, 0, 4000, 2000]).await?, EPERM);
+        assert_eq!(p.call(285, &[file, 3, 0, 10]).await?, 0, "a hole");
+        assert_eq!(p.call(18, &[file, DATA, 8, 4996]).await?, EPERM, "the write would end after the file");
+        assert_eq!(p.call(18, &[file, DATA, 8, 4990]).await?, 8);
+        assert_eq!(p.call(18, &[file, DATA, 2000, 4000]).await?, 96, "up to the last page");
+        // A shared mapping that may be written forbids F_SEAL_WRITE; parts and copies of it, too.
+        let mapped = p.call(9, &[0, 8192, 3, 1, file, 0]).await? as u64;
+        assert_eq!(p.call(72, &[file, ADD, 8]).await?, EBUSY);
+        assert_eq!(p.call(11, &[mapped, 4096]).await?, 0);
+        assert_eq!(p.call(10, &[mapped + 4096, 4096, 1]).await?, 0);
+        assert_eq!(p.call(72, &[file, ADD, 8]).await?, EBUSY, "it may be written again");
+        // F_SEAL_FUTURE_WRITE leaves it.
+        assert_eq!(p.call(72, &[file, ADD, 16]).await?, 0);
+        assert_eq!(p.call(10, &[mapped + 4096, 4096, 3]).await?, 0);
+        p.store(mapped + 4096, b"still").await?;
+        assert_eq!(p.call(18, &[file, DATA, 1, 0]).await?, EPERM);
+        assert_eq!(p.call(285, &[file, 3, 0, 10]).await?, EPERM);
+        assert_eq!(p.call(9, &[0, 4096, 3, 1, file, 0]).await?, EPERM);
+        let read_only = p.call(9, &[0, 4096, 1, 1, file, 4096]).await? as u64;
+        assert_eq!(&p.load::<5>(read_only).await?, b"still");
+        assert_eq!(p.call(10, &[read_only, 4096, 3]).await?, -13);
+        let private = p.call(9, &[0, 4096, 3, 2, file, 0]).await? as u64;
+        p.store(private, b"own").await?;
+        // A child has the mapping until it ends.
+        let child = p
+            .fork(move |p| {
+                Box::pin(async move {
+                    p.call(34, &[]).await?;
+                    panic!("pause returned");
+                })
+            })
+            .await?;
+        assert_eq!(p.call(11, &[mapped + 4096, 4096]).await?, 0);
+        assert_eq!(p.call(72, &[file, ADD, 8]).await?, EBUSY);
+        assert_eq!(p.call(62, &[child as u64, 9]).await?, 0);
+        assert_eq!(p.wait(0).await?.0, child);
+        assert_eq!(p.call(72, &[file, ADD, 8 | 1]).await?, 0);
+        assert_eq!(p.call(72, &[file, GET]).await?, 31);
+        assert_eq!(p.call(72, &[file, ADD, 8]).await?, EPERM, "F_SEAL_SEAL");
+        assert_eq!(p.call(9, &[0, 4096, 1, 1, file, 4096]).await?, EPERM);
+        assert!(p.call(9, &[0, 4096, 1, 2, file, 4096]).await? > 0, "a private one");
+        // A file that is opened to be read cannot be sealed.
+        let again = p.string(DATA + 0x80, "/tmpfile").await?;
+        let named = p.call(2, &[again, 0o102, 0o600]).await? as u64;
+        assert_eq!(p.call(72, &[named, GET]).await?, 1, "a file of a tmpfs");
+        let named = p.call(2, &[again, 0]).await? as u64;
+        assert_eq!(p.call(72, &[named, ADD, 2]).await?, EPERM);
+        Ok(())
+    });
+}
+
+#[test]
 fn files_without_names_show_their_kind_and_end_with_their_descriptors() {
     run(async |p| {
         let root = p.string(DATA, "/").await?;

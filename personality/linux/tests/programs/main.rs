@@ -10,6 +10,7 @@ mod frames;
 mod halves;
 mod hammer;
 mod protection;
+mod queues;
 mod random;
 mod shortage;
 mod signals;

@@ -297,6 +297,9 @@ impl DescriptorTable {
     fn release_locks(&self, file: &OpenFile) {
         if let Some(hooks) = file.hooks() {
             hooks.locks.release(self.lock_owner());
+            if let Some(object) = file.object() {
+                object.descriptor_closed(self.lock_owner());
+            }
         }
     }
 }

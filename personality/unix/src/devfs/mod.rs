@@ -117,7 +117,7 @@ pub async fn make(
         TmpfsOptions { kind: "devtmpfs", mode: Mode::new(0o755), ..TmpfsOptions::for_memory(memory_pages) };
     let root = Tmpfs::new(&options, memory, environment)?;
     fill(&root, &terminals, additions).await?;
-    vfs.disks.set_directory(root.clone());
+    vfs.disks.set_directory(root.clone()).await?;
     let only = root.clone();
     vfs.register_file_system("devtmpfs", Arc::new(move |_: &[u8]| Ok(only.clone())));
     Ok(root)

@@ -205,9 +205,17 @@ impl Disks {
         self.all().iter().flat_map(Disk::devices).collect()
     }
 
-    /// Sets the root directory of the file system in which disks have nodes.
-    pub fn set_directory(&self, directory: VnodeRef) {
+    /// Sets the root directory of the file system in which disks have nodes, and makes the nodes of
+    /// those that there are.
+    ///
+    /// # Errors
+    /// `ENOMEM`: memory is short.
+    pub async fn set_directory(&self, directory: VnodeRef) -> Result<()> {
         *self.directory.lock() = Some(directory);
+        for device in self.devices() {
+            self.make_node(&device).await?;
+        }
+        Ok(())
     }
 
     /// Adds a disk: finds its partitions, and makes nodes for it and for them.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::sync::SpinLock as Lock;
 use crate::testing::World;
-use crate::vfs::{OpenFlags, Vnode, WriteAt};
+use crate::vfs::{FileSystemType, OpenFlags, Vnode, WriteAt};
 use crate::{AttemptError, BoxFuture, UserBuffer};
 use mach::Machine;
 use mach::machine::Frame;
@@ -225,7 +225,6 @@ fn partitions_have_nodes_and_windows() {
     let (machine, driver, disk) = disk(64 * PAGE);
     let world = World::new();
     let root = world.vfs.tree.root().vnode;
-    world.vfs.disks.set_directory(root.clone());
     {
         let mut bytes = driver.bytes.lock();
         bytes[..512].fill(0);
@@ -235,6 +234,8 @@ fn partitions_have_nodes_and_windows() {
     }
     machine.block_on(async {
         world.vfs.disks.add(disk.clone()).await.unwrap();
+        // Disks are there before the file system for their nodes is.
+        world.vfs.disks.set_directory(root.clone()).await.unwrap();
         let names: Vec<_> = world.vfs.disks.devices().iter().map(Device::name).collect();
         assert_eq!(names, ["vda", "vda1"]);
         let found = root.lookup(b"vda1").await.unwrap();
@@ -253,4 +254,52 @@ fn partitions_have_nodes_and_windows() {
         assert!(root.lookup(b"vda1").await.is_err() && root.lookup(b"vda").await.is_ok());
         assert_eq!(world.vfs.disks.find(DeviceNumber { major: 254, minor: 1 }).err(), Some(Error::ENXIO));
     });
+}
+
+/// A type of file systems that refuses each mount, or each one that writes.
+struct Refusing {
+    root: Option<VnodeRef>,
+    mounts: Lock<Vec<(String, bool)>>,
+}
+
+impl FileSystemType for Refusing {
+    fn make<'a>(&'a self, _: &'a [u8], _: &'a [u8]) -> MaybeReady<'a, Result<VnodeRef>> {
+        MaybeReady::ready(Err(Error::ENOTBLK))
+    }
+
+    fn is_on_device(&self) -> bool {
+        true
+    }
+
+    fn make_on<'a>(
+        &'a self,
+        device: Device,
+        _: &'a [u8],
+        read_only: bool,
+    ) -> MaybeReady<'a, Result<VnodeRef>> {
+        self.mounts.lock().push((device.name(), read_only));
+        MaybeReady::ready(self.root.clone().filter(|_| read_only).ok_or(Error::EIO))
+    }
+}
+
+#[test]
+fn a_root_that_cannot_be_written_is_mounted_for_reading() {
+    let (machine, _, disk) = disk(64 * PAGE);
+    let world = World::new();
+    let other = World::new().vfs.tree.root().vnode;
+    machine.block_on(async {
+        let mount = || world.vfs.mount_root("vda");
+        assert_eq!(mount().await, Err(Error::ENXIO), "there is no disk");
+        world.vfs.disks.add(disk.clone()).await.unwrap();
+        assert_eq!(mount().await, Err(Error::ENODEV), "there is no type of file systems for disks");
+        let refusing = |root| Arc::new(Refusing { root, mounts: Lock::new(Vec::new()) });
+        world.vfs.register_file_system("damaged", refusing(None));
+        assert_eq!(mount().await, Err(Error::EIO));
+        let kind = refusing(Some(other.clone()));
+        world.vfs.register_file_system("damaged", kind.clone());
+        mount().await.unwrap();
+        assert_eq!(*kind.mounts.lock(), [("vda".into(), false), ("vda".into(), true)]);
+    });
+    let root = world.vfs.tree.root();
+    assert!(crate::vfs::same(&root.vnode, &other) && root.mount.source() == "/dev/vda");
 }

@@ -18,7 +18,9 @@ use crate::poll::{PollQueue, Readiness};
 use crate::process_context::ProcessId;
 use crate::socket::UnixSocket;
 use crate::sync::{Mutex, SpinLock};
-use crate::vfs::{Access, Caller, Changes, FileType, Hooks, Location, Metadata, Mode, OpenFlags, Vnode};
+use crate::vfs::{
+    Access, Caller, Changes, FileType, Hooks, Location, Metadata, Mode, OpenFlags, SealFlags, Seals, Vnode,
+};
 use crate::{Error, Result};
 use alloc::format;
 use alloc::sync::{Arc, Weak};
@@ -361,6 +363,27 @@ impl OpenFile {
             (Some(vnode), None) => vnode.memory(),
             _ => Err(Error::ENODEV),
         }
+    }
+
+    /// The seals of the file, if it is one of a file system.
+    pub(crate) fn seals(&self) -> Option<&Seals> {
+        self.hooks().map(|hooks| &hooks.seals)
+    }
+
+    /// The seals of a file in memory (F_GET_SEALS); `EINVAL` for another file.
+    pub fn sealed(&self) -> Result<SealFlags> {
+        self.sealable()?.seals()
+    }
+
+    /// Adds seals to a file in memory (F_ADD_SEALS). `EPERM` if the file is not open for writing or
+    /// may not be sealed, `EBUSY` if it is mapped to be written, `EINVAL` for another file.
+    pub async fn seal(&self, seals: SealFlags) -> Result<()> {
+        self.check(Access::WRITE).map_err(|_| Error::EPERM)?;
+        self.sealable()?.seal(seals).await
+    }
+
+    fn sealable(&self) -> Result<&Arc<dyn Vnode>> {
+        if self.object.is_some() { Err(Error::EINVAL) } else { self.vnode().ok_or(Error::EINVAL) }
     }
 
     /// Whether mmap(2) of the file maps zeros (/dev/zero). `EACCES` as for [`OpenFile::memory`].

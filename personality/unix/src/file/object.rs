@@ -1,5 +1,6 @@
 //! [`FileObject`]: what an open file is if its bytes are not a vnode's data.
 
+use super::LockOwner;
 use crate::pipe::PipeEnd;
 use crate::poll::{PollQueue, Readiness};
 use crate::socket::UnixSocket;
@@ -61,6 +62,12 @@ pub trait FileObject: Any + Send + Sync {
     /// Whether a read goes on until the buffer is full (/dev/zero).
     fn reads_all(&self) -> bool {
         false
+    }
+
+    /// Called when a descriptor for the object was closed in the table whose record locks `owner`
+    /// owns, if the object has a name.
+    fn descriptor_closed(&self, owner: LockOwner) {
+        let _ = owner;
     }
 
     /// For which operations the object is ready now.

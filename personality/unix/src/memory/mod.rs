@@ -28,7 +28,7 @@ use crate::front_end::FrontEndNumber;
 use crate::personality::{Task, Unix};
 use crate::process::{Limits, Resource};
 use crate::sync::{SpinLock, Turns};
-use crate::vfs::{Access, Location, MountFlags};
+use crate::vfs::{Access, Location, MountFlags, Seals};
 use crate::{Error, Result};
 use alloc::sync::Arc;
 use core::ops::Range;
@@ -70,6 +70,23 @@ pub struct NewMapping<'a> {
     pub populate: bool,
     /// Whether the pages stay in memory (MAP_LOCKED).
     pub locked: bool,
+}
+
+/// A mapping that is being made, and through which a file may be written: meanwhile, no seal can
+/// forbid that.
+struct Writing<'a>(&'a Seals);
+
+impl Writing<'_> {
+    /// `None` if the mapping may only be read. `EPERM`.
+    fn begin(seals: &Seals, writes: bool) -> Result<Option<Writing<'_>>> {
+        Ok(seals.begin_mapping(writes)?.then(|| Writing(seals)))
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        self.0.end_mapping();
+    }
 }
 
 impl NewMapping<'_> {
@@ -209,7 +226,15 @@ impl<M: Machine> Memory<M> {
         }
         let length = new.length.checked_next_multiple_of(PAGE).ok_or(Error::ENOMEM)?;
         let object = self.object_for(new, length)?;
-        let limit = new.limit();
+        let mut limit = new.limit();
+        let mut writing = None;
+        if new.shared
+            && limit.write
+            && let Some(seals) = new.file.and_then(|(file, _)| file.seals())
+        {
+            writing = Writing::begin(seals, new.rights.write)?;
+            limit.write = writing.is_some();
+        }
         if new.rights.execute && !limit.execute {
             return Err(Error::EPERM);
         }
@@ -265,6 +290,8 @@ impl<M: Machine> Memory<M> {
                 None => RegionKind::Zeros,
             },
         });
+        // From now on the region is counted.
+        drop(writing);
         let wanted = new.populate || new.locked || lock_new;
         drop(regions);
         if wanted {

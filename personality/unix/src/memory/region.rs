@@ -4,6 +4,7 @@ use super::PAGE;
 use crate::account::{Account, Charge};
 use crate::exec::Rights;
 use crate::file::OpenFile;
+use crate::vfs::Seals;
 use crate::{Error, Result};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -119,6 +120,14 @@ impl Region {
         upper.grows_down = false;
         self.range.end = address;
         upper
+    }
+
+    /// The seals of the file that may be written through this region.
+    fn writable_seals(&self) -> Option<&Seals> {
+        match &self.kind {
+            RegionKind::File { file, .. } if self.shared && self.limit.write => file.seals(),
+            _ => None,
+        }
     }
 
     fn continues_in(&self, next: &Region) -> bool {
@@ -238,6 +247,9 @@ impl Regions {
 
     fn put(&mut self, region: Region) {
         self.usage += region.usage();
+        if let Some(seals) = region.writable_seals() {
+            seals.copy_mapping();
+        }
         self.by_start.insert(region.range.start, region);
         self.update_charge();
     }
@@ -245,6 +257,9 @@ impl Regions {
     fn take(&mut self, start: u64) -> Option<Region> {
         let region = self.by_start.remove(&start)?;
         self.usage -= region.usage();
+        if let Some(seals) = region.writable_seals() {
+            seals.end_mapping();
+        }
         self.update_charge();
         Some(region)
     }
@@ -412,6 +427,12 @@ impl Regions {
     /// Bytes that are mapped, in the sums that limits and front ends need.
     pub(super) fn usage(&self) -> Usage {
         self.usage
+    }
+}
+
+impl Drop for Regions {
+    fn drop(&mut self) {
+        self.by_start.values().filter_map(Region::writable_seals).for_each(Seals::end_mapping);
     }
 }
 

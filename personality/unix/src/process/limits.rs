@@ -29,7 +29,7 @@ pub enum Resource {
     Locks,
     /// How many signals may be queued for the user.
     PendingSignals,
-    /// Bytes of POSIX message queues (without effect).
+    /// Bytes that the user's POSIX message queues may hold.
     MessageQueues,
     /// The lowest nice value that may be set is 20 minus the limit.
     Nice,

@@ -28,6 +28,7 @@ use crate::exec::Layout;
 use crate::front_end::{FrontEndNumber, FrontEndWords, Programs};
 use crate::log::Log;
 use crate::memory::{Memory, ObjectProvider, PAGE};
+use crate::message_queue::MessageQueues;
 use crate::process::{ExactPid, Limit, Limits, Pid, Resource};
 use crate::signal::{Signal, SignalInformation};
 use crate::sync::SpinLock;
@@ -272,6 +273,8 @@ impl<M: Machine> System<M> {
         if let Ok(root) = Tmpfs::new(&unlimited, memory.clone(), environment.clone()) {
             self.vfs().set_memory_files(root);
         }
+        // Without them, mq_open(2) fails.
+        let _ = MessageQueues::register(self.vfs(), memory.clone(), environment.clone());
         self.vfs().register_file_system(
             "tmpfs",
             Arc::new(move |options: &[u8]| {
@@ -350,6 +353,26 @@ impl<M: Machine> System<M> {
         // The order matters: if the process still exists after the thread was looked up, the thread
         // is one of that process.
         thread.filter(|_| self.processes().with(|table| table.exact_process(exact).is_ok()))
+    }
+
+    /// Brings what programs have written to where it is kept, and unmounts all file systems, since
+    /// the system ends. What cannot be written is lost; the log says so.
+    pub async fn end_storage(&self) {
+        let written = self.vfs().synchronize().await;
+        if let Err(error) = written.and(self.vfs().end_file_systems().await) {
+            self.host().log(format_args!("not all files could be written: {error:?}"));
+        }
+        // The errors of disks have been reported to the programs that have written there.
+        let _ = self.vfs().disks.synchronize().await;
+    }
+
+    /// Ends the system: first its file systems, then the machine.
+    ///
+    /// # Errors
+    /// `ENOSYS`: the machine cannot be ended.
+    pub async fn end(&self, how: End) -> Result<()> {
+        self.end_storage().await;
+        self.host().end(how)
     }
 
     /// Writes to the log which processes signals have ended.

@@ -15,10 +15,11 @@ mod tests;
 
 pub use options::TmpfsOptions;
 
+use crate::file::FileObject;
 use crate::sync::{Mutex, SpinLock};
 use crate::vfs::{
     DeviceNumber, FileSystem, FileSystemStatus, FileType, InitialContents, MemoryProvider, NAME_MAXIMUM,
-    PAGE_SIZE, Quota, VnodeRef,
+    NewAttributes, PAGE_SIZE, Quota, VnodeRef,
 };
 use crate::{Environment, Error, Result};
 use alloc::string::String;
@@ -41,7 +42,12 @@ pub struct Tmpfs {
     tree: Mutex<()>,
     /// How many pages the machine has; limits in percent refer to this.
     memory_pages: u64,
+    /// What a new regular file is, in a file system whose files are objects.
+    objects: Option<Arc<ObjectMaker>>,
 }
+
+/// Makes the object to which the reads and writes of a new file go.
+pub(crate) type ObjectMaker = dyn Fn(&NewAttributes) -> Result<Arc<dyn FileObject>> + Send + Sync;
 
 /// How many bytes the system keeps for a file with a name. Long targets of symbolic links and
 /// extended attributes are not included, and counted as well.
@@ -89,7 +95,20 @@ impl Tmpfs {
         memory: Arc<dyn MemoryProvider>,
         environment: Arc<dyn Environment>,
     ) -> Result<VnodeRef> {
-        let file_system = Tmpfs::create(options, memory, environment);
+        let file_system = Tmpfs::create(options, memory, environment, None);
+        let root = file_system.root_node(options)?;
+        Ok(root)
+    }
+
+    /// Makes an empty file system that has only one directory, and in it only files whose reads and
+    /// writes go to objects; returns its root directory.
+    pub(crate) fn of_objects(
+        options: &TmpfsOptions,
+        memory: Arc<dyn MemoryProvider>,
+        environment: Arc<dyn Environment>,
+        objects: Arc<ObjectMaker>,
+    ) -> Result<VnodeRef> {
+        let file_system = Tmpfs::create(options, memory, environment, Some(objects));
         let root = file_system.root_node(options)?;
         Ok(root)
     }
@@ -98,6 +117,7 @@ impl Tmpfs {
         options: &TmpfsOptions,
         memory: Arc<dyn MemoryProvider>,
         environment: Arc<dyn Environment>,
+        objects: Option<Arc<ObjectMaker>>,
     ) -> Arc<Tmpfs> {
         Arc::new(Tmpfs {
             kind: options.kind,
@@ -109,16 +129,13 @@ impl Tmpfs {
             next_number: AtomicU64::new(1),
             tree: Mutex::new(()),
             memory_pages: options.memory_pages,
+            objects,
         })
     }
 
     fn root_node(self: &Arc<Tmpfs>, options: &TmpfsOptions) -> Result<Arc<Node>> {
-        let attributes = crate::vfs::NewAttributes {
-            mode: options.mode,
-            user: options.user,
-            group: options.group,
-            account: None,
-        };
+        let attributes =
+            NewAttributes { mode: options.mode, user: options.user, group: options.group, account: None };
         let root = Node::new(self, FileType::Directory, Content::directory(), attributes)?;
         root.become_root();
         Ok(root)
@@ -131,7 +148,7 @@ impl Tmpfs {
         memory: Arc<dyn MemoryProvider>,
         environment: Arc<dyn Environment>,
     ) -> Result<Builder> {
-        let file_system = Tmpfs::create(options, memory, environment);
+        let file_system = Tmpfs::create(options, memory, environment, None);
         let root = file_system.root_node(options)?;
         Ok(Builder { file_system, root })
     }
@@ -191,6 +208,9 @@ impl FileSystem for Tmpfs {
     }
 
     fn options(&self) -> String {
+        if self.objects.is_some() {
+            return String::new();
+        }
         let limit = self.quota.limit.load(Ordering::Relaxed);
         alloc::format!(",size={}k", limit.saturating_mul(PAGE_SIZE as u64 / 1024))
     }
@@ -210,11 +230,7 @@ impl Builder {
 
     /// Makes a regular file that is not in any directory yet, with these contents (which are not
     /// copied until they are written).
-    pub(crate) fn file(
-        &self,
-        contents: InitialContents,
-        attributes: crate::vfs::NewAttributes,
-    ) -> Result<VnodeRef> {
+    pub(crate) fn file(&self, contents: InitialContents, attributes: NewAttributes) -> Result<VnodeRef> {
         let size = contents.length as u64;
         let memory = self.file_system.memory.file_memory(self.file_system.quota.clone(), Some(contents))?;
         let node = Node::new(&self.file_system, FileType::Regular, Content::Regular { memory }, attributes)?;

@@ -3,10 +3,11 @@
 use super::FILE_ROOM;
 use super::directory::Entries;
 use super::node::{Content, Node};
+use crate::file::FileObject;
 use crate::sync::SpinLock;
 use crate::vfs::{
     AttributeChange, AttributeCondition, DirectoryEntry, FileMemory, FileSystem, FileType, Hooks, Link,
-    Metadata, NewAttributes, NewNode, RenameEnd, Vnode, VnodeRef, WriteAt,
+    Metadata, NewAttributes, NewNode, OpenContext, Opened, RenameEnd, SealFlags, Vnode, VnodeRef, WriteAt,
 };
 use crate::{AttemptError, Error, MaybeReady, Result, UserBuffer};
 use alloc::sync::Arc;
@@ -56,7 +57,11 @@ impl Node {
             return Err(Error::EEXIST);
         }
         let node = match new {
-            NewNode::Regular => self.make_file(attributes)?,
+            NewNode::Regular => match &self.file_system.objects {
+                Some(make_object) => self.object_node(make_object(&attributes)?, attributes)?,
+                None => self.make_file(attributes)?,
+            },
+            _ if self.file_system.objects.is_some() => return Err(Error::EPERM),
             NewNode::Directory => {
                 Node::new(&self.file_system, FileType::Directory, Content::directory(), attributes)?
             }
@@ -70,6 +75,15 @@ impl Node {
         };
         self.add(name, &node)?;
         Ok(node)
+    }
+
+    fn object_node(&self, object: Arc<dyn FileObject>, attributes: NewAttributes) -> Result<Arc<Node>> {
+        Node::new(&self.file_system, FileType::Regular, Content::Object(object), attributes)
+    }
+
+    /// `EPERM` in a file system of objects, whose files keep the names with which they were made.
+    fn check_tree(&self) -> Result<()> {
+        if self.file_system.objects.is_some() { Err(Error::EPERM) } else { Ok(()) }
     }
 
     fn make_file(&self, attributes: NewAttributes) -> Result<Arc<Node>> {
@@ -254,8 +268,28 @@ impl Vnode for Node {
         MaybeReady::ready(self.make(name, node, attributes).map(|node| node as VnodeRef))
     }
 
+    fn create_object<'a>(
+        &'a self,
+        name: &'a [u8],
+        object: Arc<dyn FileObject>,
+        attributes: NewAttributes,
+    ) -> MaybeReady<'a, Result<VnodeRef>> {
+        MaybeReady::ready(self.object_node(object, attributes).and_then(|node| {
+            self.add(name, &node)?;
+            Ok(node as VnodeRef)
+        }))
+    }
+
+    fn open(&self, _context: &OpenContext<'_>) -> MaybeReady<'_, Result<Opened>> {
+        MaybeReady::ready(match &self.content {
+            Content::Object(object) => Ok(Opened::Object(object.clone())),
+            _ => Opened::of_type(self.file_type),
+        })
+    }
+
     fn create_unnamed(&self, attributes: NewAttributes) -> MaybeReady<'_, Result<VnodeRef>> {
         MaybeReady::ready(self.entries().and_then(|_| {
+            self.check_tree()?;
             let file = self.make_file(attributes)?;
             file.begin_unnamed(0);
             Ok(file as VnodeRef)
@@ -264,6 +298,7 @@ impl Vnode for Node {
 
     fn link<'a>(&'a self, name: &'a [u8], target: &'a VnodeRef) -> MaybeReady<'a, Result<()>> {
         MaybeReady::ready(node_of(target).and_then(|target| {
+            self.check_tree()?;
             let first = {
                 let mut attributes = target.attributes.lock();
                 match attributes.links {
@@ -309,6 +344,9 @@ impl Vnode for Node {
         to: RenameEnd<'a>,
         exchange: bool,
     ) -> MaybeReady<'a, Result<()>> {
+        if let Err(error) = self.check_tree() {
+            return MaybeReady::ready(Err(error));
+        }
         match self.file_system.tree.try_lock() {
             Some(_tree) => MaybeReady::ready(rename_in_tree(from, to, exchange)),
             None => MaybeReady::pending(async move {
@@ -368,6 +406,14 @@ impl Vnode for Node {
 
     fn truncate(&self, size: u64) -> MaybeReady<'_, Result<()>> {
         MaybeReady::local(self.resize(size))
+    }
+
+    fn seals(&self) -> Result<SealFlags> {
+        self.file_memory().map(|_| self.hooks.seals.flags()).map_err(|_| Error::EINVAL)
+    }
+
+    fn seal(&self, seals: SealFlags) -> MaybeReady<'_, Result<()>> {
+        MaybeReady::local(self.add_seals(seals))
     }
 
     fn allocate(&self, offset: u64, length: u64, keep_size: bool, punch: bool) -> MaybeReady<'_, Result<()>> {

@@ -4,16 +4,18 @@
 use super::directory::Entries;
 use super::{FILE_ROOM, Tmpfs};
 use crate::account::Charge;
+use crate::file::FileObject;
 use crate::sync::{Mutex, SpinLock};
 use crate::vfs::{
     AttributeChange, AttributeCondition, DeviceNumber, FileMemory, FileType, Hooks, Metadata, Mode,
-    NewAttributes, PAGE_SIZE, SetTime, WriteAt,
+    NewAttributes, PAGE_SIZE, SealFlags, SetTime, WriteAt,
 };
 use crate::{AttemptError, Error, MaybeReady, Result, Timestamp, UserBuffer};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 
 /// A directory, and a name in it.
 type Place = (Weak<Node>, Arc<[u8]>);
@@ -43,7 +45,11 @@ pub(super) struct Node {
 /// The contents of a file, by its type.
 pub(super) enum Content {
     Directory(SpinLock<Entries>),
-    Regular { memory: Arc<dyn FileMemory> },
+    Regular {
+        memory: Arc<dyn FileMemory>,
+    },
+    /// Reads and writes of the file go to an object.
+    Object(Arc<dyn FileObject>),
     Link(Box<[u8]>),
     Special(DeviceNumber),
 }
@@ -75,6 +81,8 @@ pub(super) struct Attributes {
 const EXTENDED_MAXIMUM: usize = 128 * 1024;
 /// Targets of symbolic links up to this many bytes are included in the room of every file.
 const SHORT_TARGET: usize = 128;
+/// The size that is shown of a file that is an object: about that of its text.
+const OBJECT_SIZE: u64 = 80;
 /// What a directory entry adds to the size that a directory shows.
 pub(super) const ENTRY_SIZE: i64 = 20;
 
@@ -96,8 +104,12 @@ impl Node {
         let now = file_system.environment.realtime();
         let size = match &content {
             Content::Link(target) => target.len() as u64,
+            Content::Object(_) => OBJECT_SIZE,
             _ => 0,
         };
+        let hooks = Hooks::default();
+        // Only files that are made for it can be sealed.
+        hooks.seals.begin(SealFlags::SEAL);
         Ok(Arc::new_cyclic(|this| Node {
             this: this.clone(),
             file_system: file_system.clone(),
@@ -119,7 +131,7 @@ impl Node {
                 created: now,
             }),
             place: SpinLock::new(None),
-            hooks: Hooks::default(),
+            hooks,
             extended: SpinLock::new(BTreeMap::new()),
             resizing: Mutex::new(()),
             charge,
@@ -259,7 +271,12 @@ impl Node {
         if offset >= limit {
             return Err(Error::EFBIG.into());
         }
-        let room = usize::try_from(limit - offset).unwrap_or(usize::MAX);
+        let seals = self.hooks.seals.flags();
+        let mut room = limit - offset;
+        if !seals.is_empty() {
+            room = room.min(self.sealed_room(seals, offset, from.remaining())?);
+        }
+        let room = usize::try_from(room).unwrap_or(usize::MAX);
         // If the future is dropped here, bytes that were copied beyond the size are not part of the
         // file.
         let count = memory.write(offset, room, from).await?;
@@ -272,12 +289,44 @@ impl Node {
         Ok((count, end))
     }
 
+    /// How many bytes seals let a write at `offset` write; `EPERM` if none.
+    fn sealed_room(&self, seals: SealFlags, offset: u64, length: usize) -> Result<u64> {
+        if seals.intersects(SealFlags::NO_WRITE) {
+            return Err(Error::EPERM);
+        }
+        let size = self.attributes.lock().size;
+        if !seals.contains(SealFlags::GROW) || offset.saturating_add(length as u64) <= size {
+            return Ok(u64::MAX);
+        }
+        // A write goes from page to page, and the page in which it would leave the file is refused
+        // as a whole.
+        match (size - size % PAGE_SIZE as u64).saturating_sub(offset) {
+            0 => Err(Error::EPERM),
+            room => Ok(room),
+        }
+    }
+
+    /// Adds seals to the file while nothing is being written to it.
+    pub(super) async fn add_seals(&self, seals: SealFlags) -> Result<()> {
+        self.file_memory().map_err(|_| Error::EINVAL)?;
+        let _resizing = self.resizing.lock().await;
+        self.hooks.seals.add(seals)
+    }
+
     pub(super) async fn resize(&self, size: u64) -> Result<()> {
         let memory = self.file_memory()?;
         let _resizing = self.resizing.lock().await;
         let now = self.file_system.environment.realtime();
         {
             let mut attributes = self.attributes.lock();
+            let forbidden = match size.cmp(&attributes.size) {
+                Ordering::Less => SealFlags::SHRINK,
+                Ordering::Equal => SealFlags::empty(),
+                Ordering::Greater => SealFlags::GROW,
+            };
+            if self.hooks.seals.flags().intersects(forbidden) {
+                return Err(Error::EPERM);
+            }
             attributes.size = size;
             attributes.modified = now;
             attributes.changed = now;
@@ -295,6 +344,16 @@ impl Node {
     ) -> Result<()> {
         let memory = self.file_memory()?;
         let _resizing = self.resizing.lock().await;
+        let seals = self.hooks.seals.flags();
+        let grows = offset.saturating_add(length) > self.attributes.lock().size;
+        let forbidden = match punch {
+            true => SealFlags::NO_WRITE,
+            false if grows => SealFlags::GROW,
+            false => SealFlags::empty(),
+        };
+        if seals.intersects(forbidden) {
+            return Err(Error::EPERM);
+        }
         memory.allocate(offset, length, punch).await?;
         let now = self.file_system.environment.realtime();
         let mut attributes = self.attributes.lock();

@@ -3,11 +3,13 @@
 
 use super::mount::{Location, Mount, MountFlags};
 use super::vnode::{NewAttributes, VnodeRef};
-use super::{At, Caller, FileType, Mode, OpenFlags, Vfs};
+use super::{At, Caller, FileType, Mode, OpenFlags, SealFlags, Vfs};
 use crate::disk::Device;
 use crate::file::OpenFile;
+use crate::message_queue::MessageQueues;
 use crate::sync::SpinLock;
 use crate::{Error, MaybeReady, Result};
+use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -48,6 +50,7 @@ pub(super) struct Types {
     known: SpinLock<Vec<(&'static str, Arc<dyn FileSystemType>)>>,
     /// The mount with the files that exist in memory only (memfd_create(2)).
     memory_files: SpinLock<Option<Arc<Mount>>>,
+    message_queues: SpinLock<Option<MessageQueues>>,
 }
 
 impl Vfs {
@@ -80,6 +83,34 @@ impl Vfs {
         known.iter().filter(|(_, kind)| kind.is_on_device()).map(|(name, _)| *name).collect()
     }
 
+    /// Mounts the file system of the device with this name in /dev over the root directory. It is to
+    /// be called before there are processes. Returns whether the file system can only be read: it
+    /// is mounted so if it cannot be mounted otherwise.
+    ///
+    /// # Errors
+    /// `ENXIO`: there is no such device; `ENODEV`: no type of file systems is that of devices.
+    /// Others of the file system.
+    pub async fn mount_root(&self, name: &str) -> Result<bool> {
+        let device = self.disks.devices().into_iter().find(|device| device.name() == name);
+        let device = device.ok_or(Error::ENXIO)?;
+        let mut refused = Error::ENODEV;
+        for read_only in [false, true] {
+            for kind in self.types_on_devices() {
+                let kind = self.type_of_file_system(kind.as_bytes())?;
+                match kind.make_on(device.clone(), b"", read_only).await {
+                    Ok(root) => {
+                        let read_only = root.file_system().is_read_only();
+                        let flags = if read_only { MountFlags::READ_ONLY } else { MountFlags::empty() };
+                        self.tree.mount(self.tree.root(), root, &format!("/dev/{name}"), flags)?;
+                        return Ok(read_only);
+                    }
+                    Err(error) => refused = error,
+                }
+            }
+        }
+        Err(refused)
+    }
+
     /// Sets the file system, by its root directory, in which [`Caller::make_memory_file`] makes
     /// files.
     pub fn set_memory_files(&self, root: VnodeRef) {
@@ -87,11 +118,22 @@ impl Vfs {
     }
 }
 
+impl Vfs {
+    pub(crate) fn set_message_queues(&self, queues: MessageQueues) {
+        *self.types.message_queues.lock() = Some(queues);
+    }
+
+    /// The message queues of the system. `ENOSYS` if it has none.
+    pub(crate) fn message_queues(&self) -> Result<MessageQueues> {
+        self.types.message_queues.lock().clone().ok_or(Error::ENOSYS)
+    }
+}
+
 impl Caller<'_> {
     /// Makes a file in memory of this size, opened twice: for reading and writing, and for reading
     /// only.
     pub async fn make_shared_memory(&self, name: Vec<u8>, size: u64) -> Result<[Arc<OpenFile>; 2]> {
-        let writable = self.make_memory_file(name.clone()).await?;
+        let writable = self.make_memory_file(name.clone(), SealFlags::SEAL).await?;
         writable.truncate(self, size).await?;
         let location = writable.location().ok_or(Error::ENODEV)?.clone();
         let entry = (location.mount.root(), name);
@@ -127,9 +169,9 @@ impl Caller<'_> {
         kind.make_on(device, options, read_only).await
     }
 
-    /// Makes a file in memory and opens it for reading and writing. It has no name in any
-    /// directory; `name` is only shown.
-    pub async fn make_memory_file(&self, name: Vec<u8>) -> Result<Arc<OpenFile>> {
+    /// Makes a file in memory with these seals and opens it for reading and writing. It has no name
+    /// in any directory; `name` is only shown.
+    pub async fn make_memory_file(&self, name: Vec<u8>, seals: SealFlags) -> Result<Arc<OpenFile>> {
         let mount = self.vfs.types.memory_files.lock().clone().ok_or(Error::ENODEV)?;
         let attributes = NewAttributes {
             mode: Mode::new(0o777),
@@ -138,6 +180,9 @@ impl Caller<'_> {
             account: Some(self.process.account()),
         };
         let vnode = mount.root().vnode.create_unnamed(attributes).await?;
+        if let Some(hooks) = vnode.hooks() {
+            hooks.seals.begin(seals);
+        }
         let location = Location { mount: mount.clone(), vnode };
         let file = OpenFile::of_vnode(location, Some((mount.root(), name)), OpenFlags::READ_WRITE, None);
         file.forbid_linking();

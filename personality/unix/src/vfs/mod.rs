@@ -15,6 +15,7 @@ mod mount;
 mod names;
 mod open;
 mod permission;
+mod seals;
 mod vnode;
 mod walk;
 
@@ -32,6 +33,7 @@ pub use mount::{Location, Mount, MountFlags, MountTree};
 pub use names::RenameHow;
 pub use open::{OpenContext, OpenFlags};
 pub use permission::{Access, is_owner, permitted, permitted_at};
+pub use seals::{SealFlags, Seals};
 pub(crate) use vnode::Attachment;
 pub use vnode::{
     AttributeCondition, FileSystem, Hooks, Link, NewAttributes, NewNode, Opened, RenameEnd, Vnode, VnodeRef,

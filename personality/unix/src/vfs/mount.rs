@@ -61,7 +61,7 @@ impl Mount {
     }
 
     /// Makes a mount that is not attached to the tree.
-    pub(super) fn detached(root: VnodeRef, source: &str, flags: MountFlags) -> Arc<Mount> {
+    pub(crate) fn detached(root: VnodeRef, source: &str, flags: MountFlags) -> Arc<Mount> {
         Mount::new(root, source, flags, None)
     }
 

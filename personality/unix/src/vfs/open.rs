@@ -205,7 +205,7 @@ impl Caller<'_> {
 
     /// Checks that the caller may add to a directory; returns the attributes of the new file: umask
     /// applied, group inherited from a set-group-id directory.
-    pub(super) fn new_attributes(
+    pub(crate) fn new_attributes(
         &self,
         directory: &Location,
         mode: Mode,

@@ -3,6 +3,7 @@
 use super::changes::Observers;
 use super::metadata::{AttributeChange, DirectoryEntry, FileSystemStatus, FileType, Metadata, Mode};
 use super::mount::Location;
+use super::seals::{SealFlags, Seals};
 use crate::account::Account;
 use crate::file::{FileObject, LockTable};
 use crate::process_context::ProcessContext;
@@ -131,6 +132,8 @@ pub struct Hooks {
     pub(crate) attachment: SpinLock<Attachment>,
     /// The observers of the file.
     pub observers: Observers,
+    /// The seals of the file, and the mappings on which they depend.
+    pub(crate) seals: Seals,
     /// How many descriptions are open for writing or, as a negative number, how many executions
     /// forbid that.
     writers: SpinLock<i32>,
@@ -184,6 +187,17 @@ pub enum Opened {
     Object(Arc<dyn FileObject>),
     /// Reads and writes go to the data of this vnode, which is the opened one as it is now.
     Vnode(VnodeRef),
+}
+
+impl Opened {
+    /// What a file of this type is opened as, unless its file system says otherwise. `ENXIO`.
+    pub(crate) fn of_type(file_type: FileType) -> Result<Opened> {
+        match file_type {
+            FileType::Regular | FileType::Directory => Ok(Opened::Data),
+            FileType::CharacterDevice | FileType::BlockDevice => Ok(Opened::Device),
+            _ => Err(Error::ENXIO),
+        }
+    }
 }
 
 /// A file of a file system. Permissions, limits and read-only mounts have been checked by the
@@ -240,6 +254,18 @@ pub trait Vnode: Any + Send + Sync {
         attributes: NewAttributes,
     ) -> MaybeReady<'a, Result<VnodeRef>> {
         let _ = (name, node, attributes);
+        MaybeReady::ready(Err(Error::EPERM))
+    }
+
+    /// Adds a new file to a directory whose reads and writes go to an object, in a file system of
+    /// such files. `EEXIST` if the name is there.
+    fn create_object<'a>(
+        &'a self,
+        name: &'a [u8],
+        object: Arc<dyn FileObject>,
+        attributes: NewAttributes,
+    ) -> MaybeReady<'a, Result<VnodeRef>> {
+        let _ = (name, object, attributes);
         MaybeReady::ready(Err(Error::EPERM))
     }
 
@@ -369,6 +395,17 @@ pub trait Vnode: Any + Send + Sync {
         MaybeReady::ready(Err(Error::EINVAL))
     }
 
+    /// The seals of a file in memory; `EINVAL` for another file.
+    fn seals(&self) -> Result<SealFlags> {
+        Err(Error::EINVAL)
+    }
+
+    /// Adds seals to a file in memory; see [`Seals::add`].
+    fn seal(&self, seals: SealFlags) -> MaybeReady<'_, Result<()>> {
+        let _ = seals;
+        MaybeReady::ready(Err(Error::EINVAL))
+    }
+
     /// Allocates space for a range of a regular file, or with `punch` frees it, so that it reads as
     /// zeros. Without `keep_size` the file grows to hold the range.
     fn allocate(&self, offset: u64, length: u64, keep_size: bool, punch: bool) -> MaybeReady<'_, Result<()>> {
@@ -442,11 +479,7 @@ pub trait Vnode: Any + Send + Sync {
     /// that is asked for.
     fn open(&self, context: &super::OpenContext) -> MaybeReady<'_, Result<Opened>> {
         let _ = context;
-        MaybeReady::ready(match self.file_type() {
-            FileType::Regular | FileType::Directory => Ok(Opened::Data),
-            FileType::CharacterDevice | FileType::BlockDevice => Ok(Opened::Device),
-            _ => Err(Error::ENXIO),
-        })
+        MaybeReady::ready(Opened::of_type(self.file_type()))
     }
 }
 

@@ -33,8 +33,9 @@ l4::program!(run, kip = start_page::KIP);
 
 rt::growing_heap!(1 << 20);
 
-/// How many virtual consoles there are. Their numbers begin with 1.
-const CONSOLES: u64 = 6;
+/// How many virtual consoles there are: six for login, as Debian has it, and one for programs that
+/// open a console of their own. Their numbers begin with 1.
+const CONSOLES: u64 = 7;
 /// The address at which the areas of clients are mapped, one after the other.
 const AREAS: u64 = 0x4000_0000;
 /// The address at which memory that is shared with the drivers of keyboards is mapped, and how far

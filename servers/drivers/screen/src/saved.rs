@@ -25,7 +25,7 @@ struct Console {
 }
 
 /// The most consoles.
-const MOST: usize = 6;
+const MOST: usize = 7;
 
 /// The structure of the memory.
 #[repr(C)]

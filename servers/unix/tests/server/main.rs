@@ -23,7 +23,7 @@ use unix::process::Pid;
 use unix::{BoxFuture, Environment, Timestamp};
 use unix_server::console::Line;
 use unix_server::front_ends::Personalities;
-use unix_server::start::{self, Command, Parts};
+use unix_server::start::{self, Command, Parts, Root};
 use unix_server::{Driver, Server};
 
 /// A thread of the simulated machine, for which a script decides what it does.
@@ -228,7 +228,9 @@ fn run_system(
     let parts = Parts {
         vm: Vm::new(machine.clone()).unwrap(),
         environment: Arc::new(TestEnvironment(machine.clone())),
-        archive: Arc::new(archive(executables)),
+        root: Root::Archive(Arc::new(archive(executables))),
+        disks: Vec::new(),
+        file_systems: Vec::new(),
         layout: Layout { low: 0x10000, high: 0x7fff_f000_0000, randomise: true },
         capacity: Capacity { threads: 100, server_memory: 1 << 30 },
         screen: None,
