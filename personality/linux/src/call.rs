@@ -8,6 +8,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::Future;
+use core::sync::atomic::Ordering;
 use core::time::Duration;
 use mach::Machine;
 use mach::machine::ThreadState;
@@ -50,6 +51,10 @@ impl From<Error> for Stop {
 /// The result of the function that implements a call.
 pub(crate) type Done = Result<u64, Stop>;
 
+/// The number of calls that are tried without a look at the server's memory, where that was far
+/// from short.
+const UNWATCHED_CALLS: u32 = 8;
+
 /// A system call that is being served.
 pub(crate) struct Call<'a, M: Machine> {
     pub(crate) linux: &'a Linux<M>,
@@ -63,8 +68,36 @@ impl<M: Machine> Call<'_, M> {
     /// Whether the server's memory is so short that calls of this program that need memory are
     /// refused.
     pub(crate) fn is_short_of_memory(&self) -> bool {
-        match self.system().host().shortage() {
-            Shortage::None => false,
+        self.is_refused(self.system().host().shortage())
+    }
+
+    /// The same for a call that is tried. Where memory was far from short it is not looked at for
+    /// some calls, because that takes as many instructions as a short call.
+    #[inline(always)]
+    pub(crate) fn is_now_short_of_memory(&self) -> bool {
+        let unwatched = &self.linux.unwatched_calls;
+        // Relaxed, and not atomic as a whole: the number of calls need not be exact.
+        match unwatched.load(Ordering::Relaxed) {
+            0 => self.look_at_memory(),
+            left => {
+                unwatched.store(left - 1, Ordering::Relaxed);
+                false
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn look_at_memory(&self) -> bool {
+        let shortage = self.system().host().shortage();
+        if shortage == Shortage::Far {
+            self.linux.unwatched_calls.store(UNWATCHED_CALLS, Ordering::Relaxed);
+        }
+        self.is_refused(shortage)
+    }
+
+    fn is_refused(&self, shortage: Shortage) -> bool {
+        match shortage {
+            Shortage::Far | Shortage::None => false,
             // Programs of users that have much of the server's memory are refused first.
             Shortage::Low => !self.has(Privilege::Administrator) && !self.account().has_little(),
             Shortage::Critical => true,

@@ -4,6 +4,7 @@ use crate::aio::Contexts;
 use crate::futex::Futexes;
 use crate::names::name;
 use alloc::sync::Arc;
+use core::sync::atomic::AtomicU32;
 use mach::Machine;
 use unix::sync::SpinLock;
 use unix::thread::Thread;
@@ -32,6 +33,8 @@ pub struct Linux<M: Machine> {
     pub(crate) aio: Arc<Contexts>,
     /// The threads that wait for futexes.
     pub(crate) futexes: Futexes,
+    /// How many calls may still be tried without a look at the server's memory.
+    pub(crate) unwatched_calls: AtomicU32,
     machine: core::marker::PhantomData<fn(M)>,
 }
 
@@ -43,6 +46,7 @@ impl<M: Machine> Linux<M> {
             logged: SpinLock::new([0; 8]),
             aio: Arc::default(),
             futexes: Futexes::new(),
+            unwatched_calls: AtomicU32::new(0),
             machine: core::marker::PhantomData,
         }
     }

@@ -126,7 +126,8 @@ impl Driver<L4Machine> for L4Driver {
         match free.saturating_add(obtainable) {
             left if left < self.first_heap / CRITICAL_PART => Shortage::Critical,
             left if left < self.first_heap / LOW_PART => Shortage::Low,
-            _ => Shortage::None,
+            left if left < 2 * (self.first_heap / LOW_PART) => Shortage::None,
+            _ => Shortage::Far,
         }
     }
 

@@ -52,7 +52,8 @@ fn boxed<F: Future<Output = Done>>(call: F) -> core::pin::Pin<alloc::boxed::Box<
 ///
 /// - `Once`: the call is polled once: until it is ready it has changed nothing that a second call
 ///   would not change in the same way; with a condition, only if that holds
-/// - `Own`: a form of its own tries the call first ([`try_own`])
+/// - `Own`: this form of its own tries the call: it does all that can be done without waiting, or
+///   nothing
 /// - `Changes`: not tried: it could have to wait for memory or for a lock after it has changed
 ///   something
 /// - `Waits`: not tried: it waits nearly always, so an attempt would be for nothing
@@ -67,8 +68,8 @@ macro_rules! attempt {
     (Once $condition:expr; $work:expr) => {
         if $condition { once(move || async move { $work }) } else { None }
     };
-    (Own; $work:expr) => {
-        None
+    (Own $attempt:expr; $work:expr) => {
+        $attempt
     };
     (Changes; $work:expr) => {
         None
@@ -132,12 +133,12 @@ fn no_call<M: Machine>(call: &Call<'_, M>, number: u64) -> Done {
 
 table! { call, number:
     // Files by descriptor.
-    read: Own => transfer::read(call).await,
-    write: Own => transfer::write(call).await,
-    readv: Own => transfer::readv(call).await,
-    writev: Own => transfer::writev(call).await,
-    pread64: Own => transfer::pread64(call).await,
-    pwrite64: Own => transfer::pwrite64(call).await,
+    read: Own(transfer::try_read(call)) => transfer::read(call).await,
+    write: Own(transfer::try_write(call)) => transfer::write(call).await,
+    readv: Own(transfer::try_readv(call)) => transfer::readv(call).await,
+    writev: Own(transfer::try_writev(call)) => transfer::writev(call).await,
+    pread64: Own(transfer::try_pread(call)) => transfer::pread64(call).await,
+    pwrite64: Own(transfer::try_pwrite(call)) => transfer::pwrite64(call).await,
     preadv: Once => boxed(transfer::preadv(call, false)).await,
     pwritev: Changes => boxed(transfer::pwritev(call, false)).await,
     preadv2: Once => boxed(transfer::preadv(call, true)).await,
@@ -163,13 +164,14 @@ table! { call, number:
     fcntl: Once => boxed(descriptor::fcntl(call)).await,
     ioctl: Once(ioctl::only_asks(call.uint(1))) => boxed(ioctl::ioctl(call)).await,
     flock: Once => boxed(descriptor::flock(call)).await,
-    fsync | fdatasync | sync_file_range: Own => boxed(descriptor::fsync(call)).await,
+    fsync | fdatasync: Own(descriptor::try_fsync(call)) => boxed(descriptor::fsync(call)).await,
+    sync_file_range: Waits => boxed(descriptor::fsync(call)).await,
     sync | syncfs: Waits => boxed(descriptor::sync(call)).await,
     fadvise64 | readahead: Once => descriptor::fadvise64(call),
     ftruncate: Once => boxed(descriptor::ftruncate(call)).await,
     fallocate: Once => boxed(descriptor::fallocate(call)).await,
-    getdents64: Own => boxed(descriptor::getdents(call, EntryLayout::Wide)).await,
-    getdents: Own => boxed(descriptor::getdents(call, EntryLayout::Old)).await,
+    getdents64: Own(descriptor::try_getdents(call, EntryLayout::Wide)) => boxed(descriptor::getdents(call, EntryLayout::Wide)).await,
+    getdents: Own(descriptor::try_getdents(call, EntryLayout::Old)) => boxed(descriptor::getdents(call, EntryLayout::Old)).await,
 
     // Names and attributes.
     stat: Once => path::stat(call, true).await,
@@ -232,15 +234,15 @@ table! { call, number:
     umount2: Changes => boxed(mount::umount2(call)).await,
 
     // Waiting for files.
-    poll: Own => boxed(poll::poll(call)).await,
-    ppoll: Own => boxed(poll::ppoll(call)).await,
-    select: Own => boxed(poll::select(call)).await,
-    pselect6: Own => boxed(poll::pselect6(call)).await,
+    poll: Own(poll::try_poll(call)) => boxed(poll::poll(call)).await,
+    ppoll: Own(poll::try_ppoll(call)) => boxed(poll::ppoll(call)).await,
+    select: Own(poll::try_select(call)) => boxed(poll::select(call)).await,
+    pselect6: Own(poll::try_pselect6(call)) => boxed(poll::pselect6(call)).await,
     epoll_create: Once => poll::epoll_create_old(call),
     epoll_create1: Once => poll::epoll_create(call, call.uint(0)),
     epoll_ctl: Once => boxed(poll::epoll_ctl(call)).await,
-    epoll_wait: Own => boxed(poll::epoll_wait(call)).await,
-    epoll_pwait: Own => boxed(poll::epoll_pwait(call)).await,
+    epoll_wait: Own(poll::try_epoll_wait(call, false)) => boxed(poll::epoll_wait(call)).await,
+    epoll_pwait: Own(poll::try_epoll_wait(call, true)) => boxed(poll::epoll_pwait(call)).await,
     epoll_pwait2: Changes => boxed(poll::epoll_pwait2(call)).await,
     eventfd: Once => poll::eventfd(call, 0),
     eventfd2: Once => poll::eventfd(call, call.uint(1)),
@@ -266,10 +268,10 @@ table! { call, number:
     getsockname: Once => boxed(socket::getsockname(call)).await,
     getpeername: Once => boxed(socket::getpeername(call)).await,
     shutdown: Once => socket::shutdown(call),
-    sendto: Own => boxed(socket::sendto(call)).await,
+    sendto: Own(socket::try_sendto(call)) => boxed(socket::sendto(call)).await,
     sendmsg: Changes => boxed(socket::sendmsg(call)).await,
     sendmmsg: Changes => boxed(socket::sendmmsg(call)).await,
-    recvfrom: Own => boxed(socket::recvfrom(call)).await,
+    recvfrom: Own(socket::try_recvfrom(call)) => boxed(socket::recvfrom(call)).await,
     recvmsg: Changes => boxed(socket::recvmsg(call)).await,
     recvmmsg: Changes => boxed(socket::recvmmsg(call)).await,
     setsockopt: Once => boxed(socket::setsockopt(call)).await,
@@ -285,7 +287,7 @@ table! { call, number:
     execveat: Threads => boxed(program::execveat(call)).await,
     exit: Threads => return_to_user::exit(call),
     exit_group: Threads => return_to_user::exit_group(call),
-    wait4: Own => boxed(process::wait4(call)).await,
+    wait4: Own(process::try_wait4(call)) => boxed(process::wait4(call)).await,
     pidfd_open: Once => pidfd::pidfd_open(call),
     pidfd_send_signal: Signals => boxed(pidfd::pidfd_send_signal(call)).await,
     pidfd_getfd: Once => pidfd::pidfd_getfd(call),
@@ -344,8 +346,8 @@ table! { call, number:
     seccomp: Changes => boxed(seccomp::seccomp(call)).await,
 
     // Signals.
-    rt_sigaction: Own => signal::rt_sigaction(call).await,
-    rt_sigprocmask: Own => signal::rt_sigprocmask(call).await,
+    rt_sigaction: Own(signal::try_rt_sigaction(call)) => signal::rt_sigaction(call).await,
+    rt_sigprocmask: Own(signal::try_rt_sigprocmask(call)) => signal::rt_sigprocmask(call).await,
     rt_sigreturn: Registers => boxed(return_to_user::rt_sigreturn(call)).await,
     rt_sigpending: Once => boxed(signal::rt_sigpending(call)).await,
     rt_sigsuspend: Waits => boxed(signal::rt_sigsuspend(call)).await,
@@ -356,7 +358,7 @@ table! { call, number:
     kill: Signals => signal::kill(call),
     tkill: Signals => signal::tgkill(call, false),
     tgkill: Signals => signal::tgkill(call, true),
-    sigaltstack: Own => boxed(signal::sigaltstack(call)).await,
+    sigaltstack: Own(signal::try_sigaltstack(call)) => boxed(signal::sigaltstack(call)).await,
     restart_syscall: Waits => boxed(signal::restart_syscall(call)).await,
 
     // Memory.
@@ -374,7 +376,7 @@ table! { call, number:
     mlockall: Changes => boxed(memory::mlockall(call)).await,
     munlockall: Changes => boxed(memory::munlockall(call)).await,
     membarrier: Changes => memory::membarrier(call),
-    futex: Own => futex::futex(call).await,
+    futex: Own(futex::try_futex(call)) => futex::futex(call).await,
 
     // Asynchronous I/O.
     io_setup: Changes => boxed(aio::io_setup(call)).await,
@@ -453,40 +455,10 @@ pub(crate) fn try_call<M: Machine>(call: &Call<'_, M>, number: u64) -> Option<Do
 
 #[inline(never)]
 fn try_longer_call<M: Machine>(call: &Call<'_, M>, number: u64) -> Option<Done> {
-    if !needs_little(number) && call.is_short_of_memory() {
+    if call.is_now_short_of_memory() && !needs_little(number) {
         return None;
     }
-    try_own(call, number).or_else(|| try_table(call, number))
-}
-
-/// Forms of calls that do all that can be done without waiting, or nothing.
-#[inline(always)]
-#[expect(non_upper_case_globals, reason = "calls go by their own names")]
-fn try_own<M: Machine>(call: &Call<'_, M>, number: u64) -> Option<Done> {
-    match number {
-        read => transfer::try_read(call),
-        write => transfer::try_write(call),
-        readv => transfer::try_readv(call),
-        writev => transfer::try_writev(call),
-        pread64 => transfer::try_pread(call),
-        pwrite64 => transfer::try_pwrite(call),
-        sendto => socket::try_sendto(call),
-        recvfrom => socket::try_recvfrom(call),
-        poll => poll::try_poll(call),
-        ppoll => poll::try_ppoll(call),
-        select => poll::try_select(call),
-        pselect6 => poll::try_pselect6(call),
-        epoll_wait | epoll_pwait => poll::try_epoll_wait(call, number == epoll_pwait),
-        rt_sigaction => signal::try_rt_sigaction(call),
-        rt_sigprocmask => signal::try_rt_sigprocmask(call),
-        sigaltstack => signal::try_sigaltstack(call),
-        futex => futex::try_futex(call),
-        wait4 => process::try_wait4(call),
-        getdents => descriptor::try_getdents(call, EntryLayout::Old),
-        getdents64 => descriptor::try_getdents(call, EntryLayout::Wide),
-        fsync | fdatasync => descriptor::try_fsync(call),
-        _ => None,
-    }
+    try_table(call, number)
 }
 
 /// Polls a call once. The future lies in the frame of this function, so that no other call needs

@@ -205,18 +205,14 @@ pub fn append_entry(
     if start + size > room || (bytes.capacity() < start + size && bytes.try_reserve(size).is_err()) {
         return false;
     }
-    let kind = (type_bits(entry.file_type) >> 12) as u8;
-    let mut head = [0; 19];
-    head[..8].copy_from_slice(&entry.number.to_le_bytes());
-    head[8..16].copy_from_slice(&entry.next.to_le_bytes());
-    head[16..18].copy_from_slice(&(size as u16).to_le_bytes());
-    head[18] = kind;
-    bytes.extend_from_slice(if layout == EntryLayout::Wide { &head } else { &head[..18] });
-    bytes.extend_from_slice(entry.name);
     bytes.resize(start + size, 0);
-    if layout == EntryLayout::Old {
-        bytes[start + size - 1] = kind;
-    }
+    let written = &mut bytes[start..];
+    written[..8].copy_from_slice(&entry.number.to_le_bytes());
+    written[8..16].copy_from_slice(&entry.next.to_le_bytes());
+    written[16..18].copy_from_slice(&(size as u16).to_le_bytes());
+    let (kind_at, name_at) = if layout == EntryLayout::Wide { (18, 19) } else { (size - 1, 18) };
+    written[kind_at] = (type_bits(entry.file_type) >> 12) as u8;
+    written[name_at..name_at + entry.name.len()].copy_from_slice(entry.name);
     true
 }
 

@@ -23,8 +23,13 @@ impl<const N: usize> Writer<N> {
 
     /// Sets bytes at offset `at`, which must lie inside the structure.
     pub fn bytes(mut self, at: usize, bytes: &[u8]) -> Self {
-        self.0[at..at + bytes.len()].copy_from_slice(bytes);
+        self.put(at, bytes);
         self
+    }
+
+    /// Sets bytes as [`Self::bytes`] does, in a loop, where the structure should not be moved.
+    pub fn put(&mut self, at: usize, bytes: &[u8]) {
+        self.0[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
     /// Sets a field of 16 bits at offset `at`.

@@ -67,7 +67,7 @@ pub fn to_tms(own: &Usage, children: &Usage) -> [u8; 32] {
 pub fn to_utsname(fields: [&[u8]; 6]) -> [u8; 390] {
     let mut writer = Writer::new();
     for (index, field) in fields.into_iter().enumerate() {
-        writer = writer.bytes(65 * index, &field[..field.len().min(64)]);
+        writer.put(65 * index, &field[..field.len().min(64)]);
     }
     writer.done()
 }

@@ -324,7 +324,7 @@ fn context(
         .u64(0, FP_XSTATE | SIGCONTEXT_SS | STRICT_RESTORE_SS)
         .bytes(16, &to_stack(&frame.stack, state.rsp));
     for (index, register) in registers.into_iter().enumerate() {
-        writer = writer.u64(40 + 8 * index, register);
+        writer.put(40 + 8 * index, &register.to_le_bytes());
     }
     writer
         .u16(184, CODE_SEGMENT)

@@ -3,6 +3,7 @@
 use super::{Memory, PAGE};
 use crate::personality::Task;
 use crate::{BoxFuture, CopyError, Error, Part, Result, UserBuffer};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -12,6 +13,36 @@ use mach::{KernError, Machine};
 impl<M: Machine> Memory<M> {
     /// Copies from the program's memory to `buffer`. `EFAULT`.
     pub async fn copy_in(&self, address: u64, buffer: &mut [u8]) -> Result<()> {
+        if self.try_copy_in(address, buffer) {
+            return Ok(());
+        }
+        // Boxed, because nearly all copies end without waiting, and the futures of calls stay small.
+        Box::pin(self.copy_in_waiting(address, buffer)).await
+    }
+
+    /// Copies `bytes` to the program's memory. `EFAULT`.
+    pub async fn copy_out(&self, address: u64, bytes: &[u8]) -> Result<()> {
+        if self.try_copy_out(address, bytes) {
+            return Ok(());
+        }
+        Box::pin(self.copy_out_waiting(address, bytes)).await
+    }
+
+    /// Does [`copy_in`](Self::copy_in) if nothing has to be waited for. False: a part may have been
+    /// copied.
+    #[inline(never)]
+    fn try_copy_in(&self, address: u64, buffer: &mut [u8]) -> bool {
+        self.map.try_copyin(address, buffer)
+    }
+
+    /// Does [`copy_out`](Self::copy_out) if nothing has to be waited for. False: a part may have
+    /// been copied.
+    #[inline(never)]
+    fn try_copy_out(&self, address: u64, bytes: &[u8]) -> bool {
+        self.map.try_copyout(address, bytes)
+    }
+
+    async fn copy_in_waiting(&self, address: u64, buffer: &mut [u8]) -> Result<()> {
         let mut done = 0;
         loop {
             match self.map.copyin(address.wrapping_add(done as u64), &mut buffer[done..]).await {
@@ -25,8 +56,7 @@ impl<M: Machine> Memory<M> {
         }
     }
 
-    /// Copies `bytes` to the program's memory. `EFAULT`.
-    pub async fn copy_out(&self, address: u64, bytes: &[u8]) -> Result<()> {
+    async fn copy_out_waiting(&self, address: u64, bytes: &[u8]) -> Result<()> {
         let mut done = 0;
         loop {
             match self.map.copyout(address.wrapping_add(done as u64), &bytes[done..]).await {
@@ -316,7 +346,7 @@ impl<M: Machine> UserBuffer for UserRanges<M> {
     fn resolve(&mut self, write: bool) -> BoxFuture<'_, Result<()>> {
         let pages = self.next_pages();
         let memory = self.memory.clone();
-        alloc::boxed::Box::pin(async move {
+        Box::pin(async move {
             let access = if write { Protection::WRITE } else { Protection::READ };
             for (index, page) in pages.into_iter().enumerate() {
                 let done = memory.resolve(page, access).await;

@@ -87,6 +87,8 @@ impl MemoryUse {
 /// the middle of a request fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shortage {
+    /// The server has so much memory that a few calls cannot make it short.
+    Far,
     /// The server has enough memory.
     None,
     /// A program without privileges gets nothing new if its user has more than a small amount.

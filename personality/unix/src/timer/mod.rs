@@ -80,7 +80,20 @@ const TIMER_BYTES: u64 = 512;
 struct State {
     timers: BTreeMap<(Pid, TimerId), Timer>,
     queue: TimerQueue<(Pid, TimerId)>,
-    driver: Option<Waker>,
+    driver: Option<Driver>,
+}
+
+/// The async task that drives the timers, while it sleeps.
+struct Driver {
+    waker: Waker,
+    /// The deadline until which it sleeps; without end if there is none.
+    until: Option<Duration>,
+}
+
+/// Whether a driver that sleeps until `until` has to be woken for the deadline `first`. One that
+/// wakes before there is something to do sleeps again.
+fn is_earlier(first: Option<Duration>, until: Option<Duration>) -> bool {
+    first.is_some_and(|first| until.is_none_or(|until| first < until))
 }
 
 /// The timers of all processes.
@@ -177,9 +190,12 @@ impl Timers {
             let due = monotonic.saturating_add(expiry.saturating_sub(now));
             timer.queued = Some(state.queue.insert(due, (pid, id)));
         }
-        let driver = guard.driver.take();
+        let first = state.queue.first();
+        let driver = state.driver.take_if(|driver| is_earlier(first, driver.until));
         drop(guard);
-        driver.into_iter().for_each(Waker::wake);
+        if let Some(driver) = driver {
+            driver.waker.wake();
+        }
         Ok(old)
     }
 
@@ -298,10 +314,10 @@ impl Timers {
             poll_fn(|cx| {
                 // Register first: a deadline that is set after the check wakes this task.
                 let mut state = self.state.lock();
-                if state.queue.first() != next {
+                if is_earlier(state.queue.first(), next) {
                     return Poll::Ready(());
                 }
-                state.driver = Some(cx.waker().clone());
+                state.driver = Some(Driver { waker: cx.waker().clone(), until: next });
                 drop(state);
                 sleep.as_mut().poll(cx)
             })

@@ -7,6 +7,7 @@ use crate::process::{Control, Delivery};
 use crate::signal::{Action, Cause, Disposition};
 use crate::testing::{Task, TestEnvironment, account, capacity};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 struct Nothing;
 
@@ -135,6 +136,37 @@ fn the_driver_wakes_up_for_earlier_deadlines() {
     world.set(TimerId::Real, When::After(SECOND), Duration::ZERO).unwrap();
     driver.waits();
     world.environment.advance(SECOND);
+    driver.waits();
+    assert_eq!(world.arrived(), Some((Signal::ALRM, None)));
+}
+
+#[test]
+fn the_driver_sleeps_on_if_a_deadline_is_later_or_gone() {
+    let world = world();
+    let polls = Arc::new(AtomicUsize::new(0));
+    let mut driver = Task::new({
+        let (world, polls) = (world.clone(), polls.clone());
+        async move {
+            let mut driving = pin!(world.timers.drive(&*world.environment, &world.processes));
+            poll_fn(|cx| {
+                polls.fetch_add(1, Ordering::SeqCst);
+                driving.as_mut().poll(cx)
+            })
+            .await
+        }
+    });
+    let set = |after| world.set(TimerId::Real, When::After(after), Duration::ZERO).unwrap();
+    set(SECOND);
+    driver.waits();
+    let before = polls.load(Ordering::SeqCst);
+    set(Duration::ZERO);
+    set(3 * SECOND);
+    driver.waits();
+    assert_eq!(polls.load(Ordering::SeqCst), before, "it was woken");
+    world.environment.advance(SECOND);
+    driver.waits();
+    assert_eq!(world.arrived(), None);
+    world.environment.advance(2 * SECOND);
     driver.waits();
     assert_eq!(world.arrived(), Some((Signal::ALRM, None)));
 }

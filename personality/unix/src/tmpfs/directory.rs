@@ -1,6 +1,7 @@
 //! The entries of one directory.
 
 use super::node::Node;
+use crate::vfs::{DirectoryEntry, FileType};
 use alloc::collections::{BTreeMap, btree_map};
 use alloc::sync::Arc;
 
@@ -9,6 +10,19 @@ struct Entry {
     name: Arc<[u8]>,
     position: u64,
     node: Arc<Node>,
+}
+
+/// What a reader of the directory gets of an entry.
+struct Listed {
+    name: Arc<[u8]>,
+    number: u64,
+    file_type: FileType,
+}
+
+impl Listed {
+    fn new(name: Arc<[u8]>, node: &Node) -> Listed {
+        Listed { name, number: node.number, file_type: node.file_type }
+    }
 }
 
 /// The entries of a directory, by name and by position. An entry keeps the position that it got
@@ -23,7 +37,7 @@ pub(super) struct Entries {
     /// can make many such names on purpose. They are found by the name itself, in a time that still
     /// grows only with the logarithm of their number.
     by_name: BTreeMap<Arc<[u8]>, Entry>,
-    by_position: BTreeMap<u64, Arc<[u8]>>,
+    by_position: BTreeMap<u64, Listed>,
     next_position: u64,
     /// Whether the directory was removed: nothing can be added any more.
     pub(super) removed: bool,
@@ -61,7 +75,7 @@ impl Entries {
         debug_assert!(self.entry(&name).is_none(), "the name was there");
         let position = self.next_position;
         self.next_position += 1;
-        self.by_position.insert(position, name.clone());
+        self.by_position.insert(position, Listed::new(name.clone(), &node));
         let entry = Entry { name: name.clone(), position, node };
         match self.by_summary.entry(summary(&name)) {
             btree_map::Entry::Vacant(place) => _ = place.insert(entry),
@@ -76,6 +90,7 @@ impl Entries {
             Some(entry) if *entry.name == *name => entry,
             _ => self.by_name.get_mut(name)?,
         };
+        self.by_position.insert(entry.position, Listed::new(entry.name.clone(), &node));
         Some(core::mem::replace(&mut entry.node, node))
     }
 
@@ -88,10 +103,24 @@ impl Entries {
         Some(entry.node)
     }
 
-    /// The entries at and after `position`, in order.
-    pub(super) fn from(&self, position: u64) -> impl Iterator<Item = (u64, Arc<[u8]>, Arc<Node>)> {
-        let named = self.by_position.range(position..);
-        named.filter_map(|(position, name)| Some((*position, name.clone(), self.get(name)?.clone())))
+    /// Calls `accept` with entries at and after `position`, in order, until it returns false, up to
+    /// a number that keeps the directory locked for a short time. Returns the position at which the
+    /// next call goes on, if there may be more to list.
+    pub(super) fn list(
+        &self,
+        position: u64,
+        accept: &mut dyn FnMut(DirectoryEntry<'_>) -> bool,
+    ) -> Option<u64> {
+        const AT_A_TIME: usize = 32;
+        let mut last = None;
+        for (at, Listed { name, number, file_type }) in self.by_position.range(position..).take(AT_A_TIME) {
+            let next = at + 1;
+            if !accept(DirectoryEntry { name, number: *number, file_type: *file_type, next }) {
+                return None;
+            }
+            last = Some(next);
+        }
+        last
     }
 
     pub(super) fn end(&self) -> u64 {
@@ -100,8 +129,7 @@ impl Entries {
 
     /// Removes any one entry and returns its file. A tree is dropped with it, entry by entry.
     pub(super) fn pop(&mut self) -> Option<Arc<Node>> {
-        let (_, name) = self.by_position.first_key_value()?;
-        let name = name.clone();
+        let name = self.by_position.first_entry()?.get().name.clone();
         self.remove(&name)
     }
 }

@@ -31,9 +31,6 @@ fn check_expected(entries: &Entries, name: &[u8], expected: Option<&Arc<Node>>) 
     if fits { Ok(()) } else { Err(Error::ESTALE) }
 }
 
-/// The place of an entry in its directory, its name and its file.
-type Listed = (u64, Arc<[u8]>, Arc<Node>);
-
 impl Node {
     /// Adds a new node to this directory, with the name `name`.
     fn add(&self, name: &[u8], node: &Arc<Node>) -> Result<()> {
@@ -366,21 +363,8 @@ impl Vnode for Node {
     ) -> MaybeReady<'a, Result<()>> {
         MaybeReady::ready(self.entries().map(|entries| {
             let mut position = position;
-            loop {
-                // Takes some entries at a time: `accept` is called without the lock.
-                let batch: [Option<Listed>; 16] = {
-                    let entries = entries.lock();
-                    let mut from = entries.from(position);
-                    core::array::from_fn(|_| from.next())
-                };
-                for next in batch {
-                    let Some((at, name, node)) = next else { return };
-                    position = at + 1;
-                    let (number, file_type) = (node.number, node.file_type);
-                    if !accept(DirectoryEntry { name: &name, number, file_type, next: position }) {
-                        return;
-                    }
-                }
+            while let Some(next) = entries.lock().list(position, accept) {
+                position = next;
             }
         }))
     }

@@ -1,13 +1,14 @@
 //! Access to mapped memory: page faults, and the server's own reads and writes of a task's memory
 //! (copyin, copyout).
 
-use alloc::sync::{Arc, Weak};
+use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
 use super::super::copy;
 use super::super::fault::{self, Blocked, Found, Step, Target};
 use super::super::object::{CopyStrategy, VmObject};
 use super::entry::{Behavior, Entry};
+use super::hint::Hint;
 use super::{EntryId, MapState, Translation, VmMap};
 use crate::machine::{
     Frame, Machine, NonblockingHandler, PAGE_SHIFT, PAGE_SIZE, PhysicalPage, PmapChange, Protection,
@@ -16,61 +17,6 @@ use crate::{KernError, KernResult};
 
 /// The most pages that one fault maps.
 const AROUND_LIMIT: usize = 16;
-
-/// A copy of the values of a map entry that a page fault needs.
-pub(super) struct Hint<M: Machine> {
-    start: u64,
-    end: u64,
-    /// A weak reference: a hint neither keeps the object alive nor counts as a user of it.
-    pub(super) object: Weak<VmObject<M>>,
-    offset: u64,
-    pub(super) protection: Protection,
-    needs_copy: bool,
-    wired: bool,
-    cluster: u64,
-    /// Whether large pages should be used.
-    large: bool,
-}
-
-impl<M: Machine> Hint<M> {
-    /// Whether the hint describes the entry with this range.
-    pub(super) fn is_of(&self, start: u64, end: u64) -> bool {
-        (self.start, self.end) == (start, end)
-    }
-
-    /// Whether an address lies in the entry.
-    pub(super) fn contains(&self, address: u64) -> bool {
-        self.start <= address && address < self.end
-    }
-
-    /// The number of the page at `address`, which lies in the entry, in the object.
-    pub(super) fn index(&self, address: u64) -> u64 {
-        (self.offset + (address - self.start)) >> PAGE_SHIFT
-    }
-
-    /// Whether the large page of `size` bytes around `address` lies in the entry, at the same
-    /// alignment in the object.
-    fn large_page_fits(&self, address: u64, size: u64) -> bool {
-        let first = address & !(size - 1);
-        first >= self.start
-            && first.checked_add(size).is_some_and(|end| end <= self.end)
-            && (self.offset + (first - self.start)).is_multiple_of(size)
-    }
-}
-
-impl<M: Machine> Translation<M> {
-    /// The hint, if it describes the entry at `address`, and the entry allows the access without a
-    /// change.
-    #[inline(always)]
-    pub(super) fn hint_for(&self, address: u64, access: Protection) -> Option<&Hint<M>> {
-        let hint = self.hint.as_ref()?;
-        let fits = !self.hint_cached
-            && hint.contains(address)
-            && hint.protection.contains(access)
-            && !(hint.needs_copy && access.contains(Protection::WRITE));
-        fits.then_some(hint)
-    }
-}
 
 /// Why a copy to or from a task's memory stopped, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -260,7 +206,7 @@ impl<M: Machine> VmMap<M> {
         with: &mut impl FnMut(Frame) -> R,
     ) -> Option<R> {
         let translation = self.translation.lock();
-        let hint = translation.hint_for(address, access)?;
+        let hint = translation.hints.find(address, access)?;
         let object = hint.object.upgrade()?;
         let index = hint.index(address);
         let mut state = object.state.lock();
@@ -425,7 +371,7 @@ impl<M: Machine> VmMap<M> {
         page_use: &mut U,
     ) -> Option<Step<M, U::Output>> {
         let translation = self.translation.lock();
-        let hint = translation.hint_for(address, access)?;
+        let hint = translation.hints.find(address, access)?;
         let object = hint.object.upgrade()?;
         Some(self.use_hint(&translation, hint, &object, address, access, page_use))
     }
@@ -477,8 +423,7 @@ impl<M: Machine> VmMap<M> {
         let object = self.prepare_object(state, id, access)?;
         let entry = state.entries.get(id);
         let mut translation = self.translation.lock();
-        translation.hint_cached = false;
-        translation.hint = Some(Hint {
+        translation.hints.add(Hint {
             start: state.entries.start(id),
             end: state.entries.end(id),
             object: Arc::downgrade(&object),
@@ -494,7 +439,7 @@ impl<M: Machine> VmMap<M> {
             large: (self.vm.settings.large_pages || entry.behavior == Behavior::LargePages)
                 && self.vm.large_shift > PAGE_SHIFT,
         });
-        let Some(hint) = &translation.hint else { return Err(Blocked::Error(KernError::Failure)) };
+        let Some(hint) = translation.hints.last() else { return Err(Blocked::Error(KernError::Failure)) };
         self.use_hint(&translation, hint, &object, address, access, page_use)
     }
 

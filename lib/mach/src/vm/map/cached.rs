@@ -77,7 +77,7 @@ impl<M: Machine> VmMap<M> {
         if !fits {
             return None;
         }
-        self.translation.lock().hint_cached = false;
+        self.translation.lock().hints.take_up();
         state.recent = Recent::Added(added);
         state.size += size;
         Some(start)
@@ -96,11 +96,7 @@ impl<M: Machine> VmMap<M> {
         }
         {
             let mut translation = self.translation.lock();
-            if translation.hint.as_ref().is_some_and(|hint| hint.is_of(start, end)) {
-                translation.hint_cached = true;
-            } else {
-                translation.hint = None;
-            }
+            translation.hints.cache(start, end);
             if let Some(object) = &entry.object {
                 if Arc::strong_count(object) > 1 {
                     return false;

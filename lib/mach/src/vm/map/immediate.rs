@@ -57,7 +57,7 @@ impl<M: Machine> VmMap<M> {
         // No lock of the target is waited for while those of the source are held.
         let lend = |source: Frame| {
             let translation = to.translation.try_lock()?;
-            let hint = translation.hint_for(into, Protection::WRITE)?;
+            let hint = translation.hints.find(into, Protection::WRITE)?;
             let object = hint.object.upgrade()?;
             let mut state = object.state.try_lock()?;
             with(source, state.ready_frame(hint.index(into), Protection::WRITE)?);
@@ -69,7 +69,7 @@ impl<M: Machine> VmMap<M> {
     /// Lends the frames of two pages of one entry to `with`.
     fn with_both_frames(&self, from: u64, into: u64, with: impl Fn(Frame, Frame)) -> Option<()> {
         let translation = self.translation.lock();
-        let hint = translation.hint_for(into, Protection::WRITE)?;
+        let hint = translation.hints.find(into, Protection::WRITE)?;
         if !hint.contains(from) || !hint.protection.contains(Protection::READ) {
             return None;
         }

@@ -5,6 +5,7 @@ mod attribute;
 mod cached;
 mod change;
 mod entry;
+mod hint;
 mod immediate;
 mod inherit;
 mod wire;
@@ -26,9 +27,9 @@ use super::object::VmObject;
 use super::oom::{EndMark, MapEnd};
 use crate::machine::{Machine, PAGE_SIZE, PmapChange, Protection};
 use crate::{KernError, KernResult};
-use access::Hint;
 use cached::Recent;
 use entry::Entry;
+use hint::Hints;
 
 /// Where in the address space a new range is placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,11 +123,8 @@ impl<M: Machine> MapState<M> {
 pub(super) struct Translation<M: Machine> {
     /// `None` after the map was terminated.
     pmap: Option<M::Pmap>,
-    /// The entry of the last fault, so that the next needs no look-up in the map. It is cleared
-    /// before the map changes.
-    hint: Option<Hint<M>>,
-    /// The hint describes the cached entry ([`cached`]), and must not be used now.
-    hint_cached: bool,
+    /// Entries of the last faults, so that the next needs no look-up in the map.
+    hints: Hints<M>,
 }
 
 /// An address space.
@@ -177,7 +175,7 @@ impl<M: Machine> VmMap<M> {
             highest,
             privileged: AtomicBool::new(false),
             state: Mutex::new(MapState::new(lowest, highest, true)),
-            translation: SpinLock::new(Translation { pmap: Some(pmap), hint: None, hint_cached: false }),
+            translation: SpinLock::new(Translation { pmap: Some(pmap), hints: Hints::new() }),
             end: SpinLock::new(None),
         }))
     }
@@ -271,7 +269,7 @@ impl<M: Machine> VmMap<M> {
     fn release_all(&self, state: &mut MapState<M>) {
         let pmap = {
             let mut translation = self.translation.lock();
-            translation.hint = None;
+            translation.hints.forget();
             translation.pmap.take()
         };
         // The whole translation is removed first, in one call; then nothing maps what the entries
@@ -301,7 +299,7 @@ impl<M: Machine> VmMap<M> {
     /// Prepares a change of the map: disables the short path for faults until the next fault
     /// enables it again.
     fn prepare_change(&self, state: &mut MapState<M>) {
-        self.translation.lock().hint = None;
+        self.translation.lock().hints.forget();
         self.settle(state);
     }
 
