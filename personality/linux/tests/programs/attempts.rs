@@ -1,5 +1,5 @@
-//! Tests of calls that are tried without a task, do a part of what they have to do, and are finished
-//! by the task.
+//! Tests of calls that are tried without a task, do a part of what they have to do, and are
+//! finished by the task.
 
 use crate::run;
 use crate::world::{DATA, Program};

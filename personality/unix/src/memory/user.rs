@@ -16,7 +16,8 @@ impl<M: Machine> Memory<M> {
         if self.try_copy_in(address, buffer) {
             return Ok(());
         }
-        // Boxed, because nearly all copies end without waiting, and the futures of calls stay small.
+        // Boxed, because nearly all copies end without waiting, and the futures of calls stay
+        // small.
         Box::pin(self.copy_in_waiting(address, buffer)).await
     }
 

@@ -58,8 +58,8 @@ impl QueueLimits {
         if fits { Ok(()) } else { Err(Error::EINVAL) }
     }
 
-    /// The bytes that count against RLIMIT_MSGQUEUE: those of all messages, and what Linux keeps
-    /// for each message and each priority that they may have.
+    /// The bytes that count against RLIMIT_MSGQUEUE: those of all messages, and a fixed
+    /// number for each message and for each priority that they may have.
     fn bytes(self) -> u64 {
         const MESSAGE: u64 = 48;
         const PRIORITY: u64 = 48;

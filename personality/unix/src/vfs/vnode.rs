@@ -303,8 +303,8 @@ pub trait Vnode: Any + Send + Sync {
 
     /// Calls `accept` with each entry from `position` on, without `.` and `..`, until it returns
     /// false. Positions are those of [`DirectoryEntry::next`], 0 at the start, and stay valid while
-    /// the directory changes. `accept` may run under locks of the file system: it must be short, and
-    /// may use no file.
+    /// the directory changes. `accept` may run under locks of the file system: it must be short,
+    /// and may use no file.
     fn read_directory<'a>(
         &'a self,
         position: u64,
