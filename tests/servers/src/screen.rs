@@ -26,8 +26,8 @@ pub(crate) fn test() -> ! {
     report.test(first.is_ok() && second.is_ok(), "SCR0001", "two consoles of the screen are opened");
     let again = open(2, 2).map(drop);
     report.test(again == Err(Status::InUse), "SCR0002", "each has one client");
-    let others = [(0, 3), (7, 4), (u64::MAX, 5)].map(|(number, place)| open(number, place).map(drop));
-    report.test(others == [Err(Status::NotFound); 3], "SCR0003", "there are six consoles");
+    let others = [(0, 3), (8, 4), (u64::MAX, 5)].map(|(number, place)| open(number, place).map(drop));
+    report.test(others == [Err(Status::NotFound); 3], "SCR0003", "there are seven consoles");
     let (Ok(mut first), Ok(mut second)) = (first, second) else { l4::start::halt() };
     let sizes = [&first, &second].map(|console| console.size);
     let is_usual = matches!(sizes[0], Some((80, 25) | (100, 37) | (128, 48) | (160, 50)));
