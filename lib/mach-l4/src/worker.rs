@@ -19,6 +19,10 @@ use crate::user_thread::{Delivered, Record, Served};
 /// How many tasks are polled before the worker looks for messages again.
 const BUDGET: usize = 32;
 
+/// How many messages are served before the worker polls its tasks, if one is ready. Programs can
+/// send faster than they use up the time that the worker owes them, so that time alone is no limit.
+const TURN: u32 = 32;
+
 /// How many messages are served before the worker balances the load of the processors again.
 const BALANCE: u32 = 64;
 
@@ -65,13 +69,17 @@ impl L4Machine {
         let worker = tasks.index();
         let mut reply = self.give_answers(worker);
         let mut sleep = tasks.prepare_sleep();
-        let mut messages = 0;
+        let mut messages = 0u32;
         // The sender of the last message, if that message was answered without the sender's task.
         let mut served: Option<Arc<Record>> = None;
         loop {
             if sleep != Sleep::Busy && !tasks.is_sleeping() {
                 // Serving the message has woken a task. The answer is sent before that task runs,
                 // because the task may recall the thread that gets the answer.
+                send(reply);
+                break;
+            }
+            if sleep == Sleep::Busy && messages == TURN {
                 send(reply);
                 break;
             }

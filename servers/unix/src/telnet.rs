@@ -1,6 +1,7 @@
 //! Parses commands on the line of the console, as in Telnet (RFC 854): the size of the window (RFC
 //! 1073), breaks, and what time it is. The emulated machine's serial port has no other way to
-//! transmit them.
+//! transmit them. Text begins with a command that does nothing: the beginning of what was sent
+//! before the line was opened may be lost, and the rest of a command must not pass for text.
 
 use core::time::Duration;
 use unix::Timestamp;
@@ -42,6 +43,8 @@ pub(crate) enum Input {
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     state: State,
+    /// A command has ended since the line was opened. What comes before is the rest of a command.
+    is_in_step: bool,
     /// The bytes of the present subnegotiation, and how many have come: there may be more than are
     /// kept.
     said: [u8; LONGEST],
@@ -83,8 +86,10 @@ impl Decoder {
             (State::CommandInSubnegotiation, END) => (State::Text, self.said()),
             (State::CommandInSubnegotiation, _) => (State::Text, None),
         };
+        let ends_command = !matches!(self.state, State::Text) && byte != COMMAND;
+        self.is_in_step |= ends_command && matches!(next, State::Text);
         self.state = next;
-        input
+        input.filter(|input| self.is_in_step || !matches!(input, Input::Typed(_)))
     }
 
     /// The meaning of a complete subnegotiation.
@@ -109,7 +114,13 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
+    const NOTHING: &[u8] = b"\xff\xf1";
+
     fn decoded(bytes: &[u8]) -> Vec<Input> {
+        decoded_from(&[NOTHING, bytes].concat())
+    }
+
+    fn decoded_from(bytes: &[u8]) -> Vec<Input> {
         let mut decoder = Decoder::default();
         bytes.iter().filter_map(|&byte| decoder.take(byte)).collect()
     }
@@ -132,6 +143,18 @@ mod tests {
             [Input::Time(Timestamp { seconds: 1, nanoseconds: 191_000 })]
         );
         assert_eq!(decoded(b"\xff\xf3x"), [Input::Break, Input::Typed(b'x')]);
+    }
+
+    #[test]
+    fn the_rest_of_a_command_whose_beginning_is_lost_is_not_text() {
+        let time = b"\xff\xfa\xc8\0\x06\x45\x61\xff\xff\xc8\x86,\xff\xf0";
+        for lost in 1..time.len() {
+            let line = [&time[lost..], NOTHING, b"a\xff\xffb"].concat();
+            let expected = [b'a', 255, b'b'].map(Input::Typed);
+            // A line that is cut between the two bytes that stand for one begins with a command.
+            let found: Vec<_> = decoded_from(&line).into_iter().skip(if lost == 8 { 2 } else { 0 }).collect();
+            assert_eq!(found, expected, "{lost} bytes are lost");
+        }
     }
 
     #[test]

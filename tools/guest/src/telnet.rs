@@ -11,9 +11,16 @@ const WINDOW_SIZE: u8 = 31;
 /// An option of our own: the time, in microseconds since 1970.
 const TIME: u8 = 200;
 const END: u8 = 240;
+/// The command that does nothing.
+const NOTHING: u8 = 241;
 
-/// Text, on such a line.
+/// Text, on such a line. It begins with a command: the guest loses what comes before it opens the
+/// line, and takes nothing for text until a command has ended.
 pub(super) fn text(bytes: &[u8]) -> Vec<u8> {
+    [&[COMMAND, NOTHING], &escaped(bytes)[..]].concat()
+}
+
+fn escaped(bytes: &[u8]) -> Vec<u8> {
     let mut escaped = Vec::with_capacity(bytes.len());
     for &byte in bytes {
         escaped.push(byte);
@@ -37,7 +44,7 @@ pub(super) fn time(since: Duration) -> Vec<u8> {
 }
 
 fn command(option: u8, value: &[u8]) -> Vec<u8> {
-    [&[COMMAND, SUBNEGOTIATION, option], &text(value)[..], &[COMMAND, END]].concat()
+    [&[COMMAND, SUBNEGOTIATION, option], &escaped(value)[..], &[COMMAND, END]].concat()
 }
 
 #[cfg(test)]
@@ -46,7 +53,7 @@ mod tests {
 
     #[test]
     fn commands_are_told_from_text() {
-        assert_eq!(text(b"a\xffb"), b"a\xff\xffb");
+        assert_eq!(text(b"a\xffb"), b"\xff\xf1a\xff\xffb");
         assert_eq!(window_size(24, 80), [255, 250, 31, 0, 80, 0, 24, 255, 240]);
         assert_eq!(window_size(1, 255), [255, 250, 31, 0, 255, 255, 0, 1, 255, 240]);
         let time = time(Duration::from_micros(0xf_42ff));
