@@ -32,6 +32,10 @@ pub trait Environment: Send + Sync {
     /// Fills `bytes` from the system's random source; never blocks.
     fn fill_random(&self, bytes: &mut [u8]);
 
+    /// Mixes bytes into the random source, which a program may know or not. What the source had
+    /// before is not lost. Never blocks.
+    fn stir(&self, bytes: &[u8]);
+
     /// The seeding of the random source, if it may not have ended yet. Until then the bytes of
     /// [`fill_random`](Environment::fill_random) might be guessed.
     fn seeding(&self) -> Option<&Seeding> {

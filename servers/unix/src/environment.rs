@@ -12,9 +12,6 @@ use unix::sync::SpinLock;
 use unix::{BoxFuture, Environment, Seeding, Timestamp};
 use unix_server::random::Random;
 
-/// How many unpredictable bytes seed the random source: as many as its key has.
-pub(crate) const SEED: usize = 32;
-
 /// How the monotonic clock follows from the processor's time-stamp counter: the nanoseconds are the
 /// counter times the multiplier, shifted down.
 #[derive(Clone, Copy)]
@@ -74,19 +71,6 @@ impl L4Environment {
         }
     }
 
-    /// Mixes unpredictable bytes into the random source.
-    pub(crate) fn stir(&self, bytes: &[u8; SEED]) {
-        let mut random = self.random.lock();
-        for half in bytes.as_chunks::<{ SEED / 2 }>().0 {
-            let words = half.as_chunks().0;
-            random.stir([
-                u64::from_le_bytes(words[0]),
-                u64::from_le_bytes(words[1]),
-                processor::time_stamp(),
-            ]);
-        }
-    }
-
     /// Says that the random source has been seeded. Returns whether it had not been before.
     pub(crate) fn finish_seeding(&self) -> bool {
         let is_first = !self.seeding.is_seeded();
@@ -116,6 +100,12 @@ impl Environment for L4Environment {
         // The time of the request is mixed in, since no program knows it exactly.
         random.stir([processor::time_stamp(), bytes.len() as u64, 0]);
         random.fill(bytes);
+    }
+
+    fn stir(&self, bytes: &[u8]) {
+        let mut random = self.random.lock();
+        random.absorb(bytes);
+        random.stir([processor::time_stamp(), 0, 0]);
     }
 
     fn seeding(&self) -> Option<&Seeding> {

@@ -57,6 +57,7 @@ impl Environment for MachineEnvironment {
     fn fill_random(&self, bytes: &mut [u8]) {
         bytes.fill(0x5a);
     }
+    fn stir(&self, _: &[u8]) {}
     fn seeding(&self) -> Option<&Seeding> {
         Some(&self.1)
     }

@@ -51,6 +51,21 @@ fn memory_devices_read_and_write_as_null_4_says() {
 }
 
 #[test]
+fn what_is_written_to_the_random_devices_is_mixed_in() {
+    let after = |written: &[u8]| {
+        let w = world();
+        let file = w.open("/dev/random", OpenFlags::READ_WRITE).unwrap();
+        assert_eq!(w.write(&file, written), Ok(written.len()));
+        w.read(&file, 16).unwrap()
+    };
+    assert_eq!(after(b""), after(b""), "the random bytes of tests are always the same");
+    let large = vec![7; 100_000];
+    let mut all = [after(b""), after(b"a"), after(b"b"), after(&large), after(&large[1..])];
+    all.sort();
+    assert!(all.windows(2).all(|pair| pair[0] != pair[1]));
+}
+
+#[test]
 fn a_front_end_can_add_nodes_and_links() {
     let w = world();
     let file = w.open("/dev/link", OpenFlags::READ_WRITE).unwrap();
