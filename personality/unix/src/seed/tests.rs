@@ -92,10 +92,13 @@ fn each_start_uses_the_seed_of_the_one_before_once() {
     assert_eq!(w.list("/var/lib").unwrap(), ["random-seed"]);
 }
 
+/// Damages the file with the seed.
+type Spoil = fn(&World);
+
 /// Each kind of bad file is named, not relied on, and replaced by a good one.
 #[test]
 fn a_file_that_may_be_known_to_others_or_is_damaged_is_ignored() {
-    let spoilt: [(&str, fn(&World)); 6] = [
+    let spoilt: [(&str, Spoil); 6] = [
         ("not the superuser's alone", |w| set_mode(w, 0o644)),
         ("not the superuser's alone", |w| {
             let found = now(w.caller().find(&At::Current, FILE.as_bytes(), true)).unwrap();
