@@ -208,6 +208,9 @@ impl Node {
     ) -> Result<(usize, u64), AttemptError> {
         let regular = self.regular()?;
         let _alone = regular.writing.lock().await;
+        if self.file_system.is_read_only() {
+            return Err(Error::EROFS.into());
+        }
         let size = regular.data.size();
         let offset = match at {
             WriteAt::Offset(offset) => offset,
@@ -290,6 +293,11 @@ impl Node {
         let attributes = self.attributes.lock();
         late.accessed &= attributes.accessed != accessed;
         late.modified &= attributes.modified != modified;
+    }
+
+    /// Whether the file is open for writing.
+    pub(super) fn has_writers(&self) -> bool {
+        self.hooks.has_writers()
     }
 
     /// How many names are kept with this node.
@@ -552,7 +560,7 @@ impl Vnode for Node {
     }
 
     fn touch(&self, age: i64) {
-        if self.file_system.read_only {
+        if self.file_system.is_read_only() {
             return;
         }
         let now = self.now();
