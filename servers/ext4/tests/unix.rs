@@ -9,6 +9,7 @@ use ext4::FileServer;
 use std::sync::{Arc, Mutex};
 use unix::disk::{About, Data, Device};
 use unix::ext4::{Ext4Type, FileServers};
+use unix::privilege::PrivilegeAttribute;
 use unix::testing::{TestEnvironment, World, memory, now};
 use unix::v9fs::Transport;
 use unix::vfs::{
@@ -223,6 +224,46 @@ fn attributes_times_and_space() {
     assert_eq!(place.vnode.metadata().modified, time);
     assert_eq!(w.cat("/g").unwrap(), b"later");
     drop(place);
+    end(w, &disk);
+}
+
+/// A file with capabilities keeps them over a mount, until it is written.
+#[test]
+fn capabilities_of_files_last_until_a_write() {
+    const NAME: &[u8] = b"security.capability";
+    static ATTRIBUTE: PrivilegeAttribute =
+        PrivilegeAttribute { name: NAME, decode: |_| Ok(None), kept: |value| Ok(value.to_vec()) };
+    let disk = mkfs(16, &["-b", "4096"]);
+    let w = mount(&disk, false).unwrap();
+    w.vfs.keep_privileges_in(&ATTRIBUTE);
+    let find =
+        |w: &World, path: &str| now(w.caller().find(&At::Current, path.as_bytes(), true)).unwrap().location;
+    w.put("/program", b"1");
+    w.put("/other", b"1");
+    let place = find(&w, "/program");
+    assert!(!place.vnode.has_attributes(), "a new file has none");
+    now(w.caller().set_attribute(&place, NAME, Some(b"all"), AttributeCondition::Any)).unwrap();
+    assert!(place.vnode.has_attributes());
+    drop(place);
+    end(w, &disk);
+
+    let w = mount(&disk, false).unwrap();
+    w.vfs.keep_privileges_in(&ATTRIBUTE);
+    let [place, other] = ["/program", "/other"].map(|path| find(&w, path));
+    assert!(other.vnode.has_attributes(), "it may have some");
+    assert_eq!(now(other.vnode.attribute(NAME)), Err(Error::ENODATA));
+    assert!(!other.vnode.has_attributes(), "the file server was asked");
+    assert_eq!(now(place.vnode.attribute(NAME)), Ok(b"all".to_vec()));
+    assert!(place.vnode.has_attributes());
+    let file = w.open("/program", READ_WRITE).unwrap();
+    w.write(&file, b"2").unwrap();
+    assert_eq!(now(place.vnode.attribute(NAME)), Err(Error::ENODATA));
+    assert!(!place.vnode.has_attributes());
+    now(place.vnode.set_attribute(b"user.a", Some(b"v"), AttributeCondition::Any)).unwrap();
+    now(place.vnode.set_attribute(b"user.a", None, AttributeCondition::Any)).unwrap();
+    let again = now(place.vnode.set_attribute(b"user.a", None, AttributeCondition::Any));
+    assert_eq!(again, Err(Error::ENODATA));
+    drop((place, other, file));
     end(w, &disk);
 }
 
