@@ -1,7 +1,7 @@
 //! The interface to what the Unix core needs from the server: time and randomness.
 
 use crate::poll::{PollQueue, Readiness, until_ready};
-use crate::{AttemptError, BoxFuture};
+use crate::{AttemptError, BoxFuture, Error, Result};
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
@@ -25,6 +25,17 @@ pub trait Environment: Send + Sync {
     /// if it is late. It never steps back. A system whose clock is right by itself need not
     /// listen.
     fn advance_to(&self, _least: Timestamp) {}
+
+    /// Sets the wall clock, also back. [`advance_to`](Environment::advance_to) has no effect any
+    /// more, since the administrator knows better. Sleeps and timers that have begun keep their
+    /// ends.
+    ///
+    /// # Errors
+    /// `EPERM`: the clock cannot be set. `EINVAL`: the system was started after this time, as that
+    /// is counted from 1970, or the clock cannot reach it.
+    fn set_realtime(&self, _time: Timestamp) -> Result<()> {
+        Err(Error::EPERM)
+    }
 
     /// Time since boot, which never steps (CLOCK_MONOTONIC).
     fn monotonic(&self) -> Duration;
