@@ -91,6 +91,9 @@ pub enum Call<'a> {
     Mount { fid: Fid, read_only: bool, time: u64 },
     /// Brings all to the disk and unmounts the file system. All fids are forgotten.
     Unmount,
+    /// Mounts the file system again, with what is on the disk then. All fids stay. It is refused
+    /// while there are files without names.
+    Remount { read_only: bool },
     /// `new` becomes the file `name` of the directory of `fid`.
     Find { fid: Fid, new: Fid, name: &'a [u8] },
     /// Makes the file `name` in the directory of `fid`, which `new` becomes. `mode` has its type.
@@ -157,6 +160,7 @@ impl Call<'_> {
             Call::Clunk { .. } => kind::CLUNK,
             Call::Mount { .. } => kind::MOUNT,
             Call::Unmount => kind::UNMOUNT,
+            Call::Remount { .. } => kind::REMOUNT,
             Call::Find { .. } => kind::FIND,
             Call::Make { .. } => kind::MAKE,
             Call::Exchange { .. } => kind::EXCHANGE,
@@ -269,6 +273,7 @@ impl Call<'_> {
                 to.long(time);
             }
             Call::Unmount => {}
+            Call::Remount { read_only } => to.word(read_only.into()),
             Call::Make { fid, new, name, mode, owner: (user, group), device: (major, minor), target } => {
                 to.word(fid);
                 to.word(new);

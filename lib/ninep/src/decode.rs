@@ -103,6 +103,7 @@ fn content<'a>(kind: u8, from: &mut Reader<'a>, names: &'a mut [&'a [u8]; WALK_M
         kind::CLUNK => Call::Clunk { fid: from.word()? },
         kind::MOUNT => Call::Mount { fid: from.word()?, read_only: from.word()? != 0, time: from.long()? },
         kind::UNMOUNT => Call::Unmount,
+        kind::REMOUNT => Call::Remount { read_only: from.word()? != 0 },
         kind::FIND => Call::Find { fid: from.word()?, new: from.word()?, name: from.string()? },
         kind::MAKE => {
             let (fid, new, name, mode) = (from.word()?, from.word()?, from.string()?, from.word()?);

@@ -109,4 +109,6 @@ pub mod kind {
     pub const ALLOCATE: u8 = 210;
     /// Where a range of a file is on the disk.
     pub const MAP: u8 = 212;
+    /// Mount the file system again, for writing or only for reading.
+    pub const REMOUNT: u8 = 214;
 }

@@ -151,6 +151,7 @@ fn requests_are_read_as_they_were_written() {
         Call::Clunk { fid: 1 },
         Call::Mount { fid: 1, read_only: true, time: 1 << 60 },
         Call::Unmount,
+        Call::Remount { read_only: true },
         Call::Find { fid: 1, new: 2, name: b"a" },
         Call::Make { fid: 1, new: 2, name: b"a", mode: 3, owner, device, target: b"t" },
         Call::Exchange { from: 1, old: b"a", to: 2, new: b"bb" },

@@ -1,7 +1,7 @@
 //! The interface to what the Unix core needs from the server: time and randomness.
 
 use crate::poll::{PollQueue, Readiness, until_ready};
-use crate::{AttemptError, BoxFuture};
+use crate::{AttemptError, BoxFuture, Error, Result};
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
@@ -26,11 +26,26 @@ pub trait Environment: Send + Sync {
     /// listen.
     fn advance_to(&self, _least: Timestamp) {}
 
+    /// Sets the wall clock, also back. [`advance_to`](Environment::advance_to) has no effect any
+    /// more, since the administrator knows better. Sleeps and timers that have begun keep their
+    /// ends.
+    ///
+    /// # Errors
+    /// `EPERM`: the clock cannot be set. `EINVAL`: the system was started after this time, as that
+    /// is counted from 1970, or the clock cannot reach it.
+    fn set_realtime(&self, _time: Timestamp) -> Result<()> {
+        Err(Error::EPERM)
+    }
+
     /// Time since boot, which never steps (CLOCK_MONOTONIC).
     fn monotonic(&self) -> Duration;
 
     /// Fills `bytes` from the system's random source; never blocks.
     fn fill_random(&self, bytes: &mut [u8]);
+
+    /// Mixes bytes into the random source, which a program may know or not. What the source had
+    /// before is not lost. Never blocks.
+    fn stir(&self, bytes: &[u8]);
 
     /// The seeding of the random source, if it may not have ended yet. Until then the bytes of
     /// [`fill_random`](Environment::fill_random) might be guessed.

@@ -39,7 +39,8 @@
 //! `tty`, `socket`, `log`.
 //!
 //! Processes: `personality` (tasks and threads of Mach), `front_end`, `process`, `thread`,
-//! `credentials`, `signal`, `exec`, `memory`, `clock`, `timer`, `load`, `sysv` (System V objects).
+//! `credentials`, `signal`, `exec`, `memory`, `clock`, `timer`, `load`, `sysv` (System V objects),
+//! `seed` (of the random source).
 #![cfg_attr(not(any(test, feature = "testing")), no_std)]
 #![forbid(unsafe_code)]
 
@@ -72,6 +73,7 @@ pub mod process;
 pub mod process_context;
 mod ring;
 pub mod schedule;
+mod seed;
 pub mod signal;
 pub mod socket;
 pub mod sync;

@@ -49,6 +49,7 @@ pub(crate) struct Mounted<D: BlockIo, C> {
     held: BTreeMap<u32, Held>,
     /// How many changes there were since the journal was emptied.
     changes: u32,
+    read_only: bool,
 }
 
 type Done<T> = Result<T, Failure>;
@@ -61,16 +62,57 @@ fn name(bytes: &[u8]) -> Done<FileName<'_>> {
     if name.is_reserved() { Err(Failure(number::EINVAL)) } else { Ok(name) }
 }
 
+/// Mounts the file system of a disk.
+fn open<D: BlockIo>(
+    disk: D,
+    clock: &(impl Clock + Clone + Send + 'static),
+    read_only: bool,
+) -> Ext4Result<Ext4<D, MountedServices<(), NoopObserver>>> {
+    let services = MountServices::new(clock.clone(), (), NoopObserver);
+    // A disk that cannot be written cannot have its journal replayed.
+    let replay_journal = !disk.capabilities().read_only;
+    let options = MountOptions { readonly: read_only, replay_journal, block_validity: true };
+    Ext4::mount(disk, services, options)
+}
+
 impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
     /// Mounts the file system of a disk: replays its journal, and frees the files that had lost
     /// their names.
     pub(crate) fn mount(disk: D, clock: C, read_only: bool) -> Ext4Result<Mounted<D, C>> {
-        let services = MountServices::new(clock.clone(), (), NoopObserver);
-        // A disk that cannot be written cannot have its journal replayed.
-        let replay_journal = !disk.capabilities().read_only;
-        let options = MountOptions { readonly: read_only, replay_journal, block_validity: true };
-        let ext4 = Ext4::mount(disk, services, options)?;
-        Ok(Mounted { ext4, clock, files: BTreeMap::new(), held: BTreeMap::new(), changes: 0 })
+        let ext4 = open(disk, &clock, read_only)?;
+        let (files, held) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Mounted { ext4, clock, files, held, changes: 0, read_only })
+    }
+
+    /// Mounts the file system again, for writing or only for reading, as it is on the disk then: a
+    /// program may have repaired it while it could only be read. Numbers of files stay.
+    pub(crate) fn remount(&mut self, disk: &D, read_only: bool) -> Done<()>
+    where
+        D: Clone,
+    {
+        if read_only == self.read_only {
+            return Ok(());
+        }
+        let is_written = |file: &File| !matches!(file.value, None | Some(Value::Read(_)));
+        if self.held.values().any(|held| held.has_no_name) || self.files.values().any(is_written) {
+            return Err(Failure(number::EBUSY));
+        }
+        self.ext4.unmount()?;
+        let opened = open(disk.clone(), &self.clock, read_only);
+        let done = match opened {
+            Ok(ext4) => {
+                (self.ext4, self.read_only) = (ext4, read_only);
+                Ok(())
+            }
+            Err(error) => {
+                // If it cannot be mounted as before either, all requests fail from now on.
+                self.ext4 = open(disk.clone(), &self.clock, self.read_only)?;
+                Err(error.into())
+            }
+        };
+        self.changes = 0;
+        self.files.values_mut().for_each(|file| file.reader = None);
+        done
     }
 
     /// Brings everything to the disk and marks the file system as clean.

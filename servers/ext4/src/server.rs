@@ -46,6 +46,7 @@ impl<D: BlockIo + Clone, C: WallClock> FileServer<D, C> {
                 let done = self.mounted.take().map_or(Ok(()), |mut mounted| mounted.unmount());
                 simple(done, kind, tag)
             }
+            Call::Remount { read_only } => simple(self.remount(read_only), kind, tag),
             Call::Version { size } => {
                 self.message = self.message.min(usize::try_from(size).unwrap_or(usize::MAX));
                 // The files of an earlier session are forgotten, and so is what it had mounted.
@@ -86,6 +87,14 @@ impl<D: BlockIo + Clone, C: WallClock> FileServer<D, C> {
             }
             Err((number, why)) => Answer::NotMounted(number, why.as_bytes()).encode(kind, tag),
         }
+    }
+
+    fn remount(&mut self, read_only: bool) -> Result<(), Failure> {
+        if self.disk.capabilities().read_only && !read_only {
+            return Err(Failure(number::EROFS));
+        }
+        let mounted = self.mounted.as_mut().ok_or(Failure(number::EBADF))?;
+        mounted.remount(&self.disk, read_only)
     }
 }
 

@@ -9,9 +9,12 @@ use ext4::FileServer;
 use std::sync::{Arc, Mutex};
 use unix::disk::{About, Data, Device};
 use unix::ext4::{Ext4Type, FileServers};
+use unix::privilege::PrivilegeAttribute;
 use unix::testing::{TestEnvironment, World, memory, now};
 use unix::v9fs::Transport;
-use unix::vfs::{At, AttributeCondition, FileMemory, FileSystemType, OpenFlags, RenameHow, VnodeRef};
+use unix::vfs::{
+    At, AttributeCondition, FileMemory, FileSystemType, Mode, MountFlags, OpenFlags, RenameHow, VnodeRef,
+};
 use unix::{BoxFuture, Bytes, Error, MaybeReady, Result, UserBuffer};
 
 const READ_WRITE: OpenFlags = OpenFlags::READ_WRITE;
@@ -224,6 +227,46 @@ fn attributes_times_and_space() {
     end(w, &disk);
 }
 
+/// A file with capabilities keeps them over a mount, until it is written.
+#[test]
+fn capabilities_of_files_last_until_a_write() {
+    const NAME: &[u8] = b"security.capability";
+    static ATTRIBUTE: PrivilegeAttribute =
+        PrivilegeAttribute { name: NAME, decode: |_| Ok(None), kept: |value| Ok(value.to_vec()) };
+    let disk = mkfs(16, &["-b", "4096"]);
+    let w = mount(&disk, false).unwrap();
+    w.vfs.keep_privileges_in(&ATTRIBUTE);
+    let find =
+        |w: &World, path: &str| now(w.caller().find(&At::Current, path.as_bytes(), true)).unwrap().location;
+    w.put("/program", b"1");
+    w.put("/other", b"1");
+    let place = find(&w, "/program");
+    assert!(!place.vnode.has_attributes(), "a new file has none");
+    now(w.caller().set_attribute(&place, NAME, Some(b"all"), AttributeCondition::Any)).unwrap();
+    assert!(place.vnode.has_attributes());
+    drop(place);
+    end(w, &disk);
+
+    let w = mount(&disk, false).unwrap();
+    w.vfs.keep_privileges_in(&ATTRIBUTE);
+    let [place, other] = ["/program", "/other"].map(|path| find(&w, path));
+    assert!(other.vnode.has_attributes(), "it may have some");
+    assert_eq!(now(other.vnode.attribute(NAME)), Err(Error::ENODATA));
+    assert!(!other.vnode.has_attributes(), "the file server was asked");
+    assert_eq!(now(place.vnode.attribute(NAME)), Ok(b"all".to_vec()));
+    assert!(place.vnode.has_attributes());
+    let file = w.open("/program", READ_WRITE).unwrap();
+    w.write(&file, b"2").unwrap();
+    assert_eq!(now(place.vnode.attribute(NAME)), Err(Error::ENODATA));
+    assert!(!place.vnode.has_attributes());
+    now(place.vnode.set_attribute(b"user.a", Some(b"v"), AttributeCondition::Any)).unwrap();
+    now(place.vnode.set_attribute(b"user.a", None, AttributeCondition::Any)).unwrap();
+    let again = now(place.vnode.set_attribute(b"user.a", None, AttributeCondition::Any));
+    assert_eq!(again, Err(Error::ENODATA));
+    drop((place, other, file));
+    end(w, &disk);
+}
+
 #[test]
 fn a_full_disk_refuses_what_it_could_not_keep() {
     let disk = mkfs(8, &["-b", "4096"]);
@@ -254,4 +297,55 @@ fn what_cannot_be_mounted_is_logged_with_its_reason() {
     assert_eq!(*servers.1.lock().unwrap(), ["vda cannot be mounted as ext4: it is no ext4 file system"]);
     assert_eq!(now(kind.make_on(device(), b"nonsense", false)).map(drop), Err(Error::EINVAL));
     assert_eq!(now(kind.make(b"/dev/vda", b"")).map(drop), Err(Error::ENOTBLK));
+}
+
+#[test]
+fn a_file_system_is_made_read_only_and_writable_again() {
+    let disk = mkfs(16, &["-b", "4096"]);
+    let w = mount(&disk, false).unwrap();
+    let remount = |flags: MountFlags| now(w.caller().remount(b"/", flags, Some(b"errors=remount-ro")));
+    w.mkdir("/d");
+    w.put("/d/f", b"before");
+    let file = w.open("/d/f", READ_WRITE).unwrap();
+    assert_eq!(remount(MountFlags::READ_ONLY), Err(Error::EBUSY), "a file is open for writing");
+    assert_eq!(w.write(&file, b"during"), Ok(6), "nothing has changed");
+    drop(file);
+    let unnamed = w.open("/d/f", OpenFlags::READ).unwrap();
+    now(w.caller().link(&At::Current, b"/d/f", false, false, &At::Current, b"/other")).unwrap();
+    now(w.caller().unlink(&At::Current, b"/d/f")).unwrap();
+    let gone = w.open("/gone", READ_WRITE | OpenFlags::CREATE).unwrap();
+    now(w.caller().unlink(&At::Current, b"/gone")).unwrap();
+    assert_eq!(remount(MountFlags::READ_ONLY), Err(Error::EBUSY), "a file without a name is open");
+    drop(gone);
+    assert_eq!(remount(MountFlags::READ_ONLY), Ok(()));
+
+    // The disk is as after an unmount, although files are open for reading.
+    let found = fsck(&disk.data());
+    assert!(found.is_empty(), "{found}");
+    assert_eq!(w.read(&unnamed, 10), Ok(b"during".to_vec()));
+    assert_eq!(w.cat("/other"), Ok(b"during".to_vec()));
+    assert_eq!(w.open("/other", READ_WRITE).err(), Some(Error::EROFS));
+    let made = now(w.caller().make_directory(&At::Current, b"/new", Mode::new(0o755)));
+    assert_eq!(made, Err(Error::EROFS));
+
+    // Only the mount becomes writable: its file system is not.
+    now(w.caller().remount(b"/", MountFlags::empty(), None)).unwrap();
+    assert_eq!(w.open("/other", READ_WRITE).err(), Some(Error::EROFS));
+    assert_eq!(remount(MountFlags::empty()), Ok(()));
+    w.put("/other", b"after");
+    w.mkdir("/new");
+    assert_eq!(w.list("/d").unwrap(), Vec::<String>::new());
+    assert_eq!(remount(MountFlags::READ_ONLY), Ok(()));
+    assert_eq!(remount(MountFlags::READ_ONLY), Ok(()), "it is so already");
+    assert_eq!(remount(MountFlags::empty()), Ok(()));
+    end(w, &disk);
+    let w = mount(&disk, true).unwrap();
+    assert_eq!(w.cat("/other"), Ok(b"after".to_vec()));
+    // What was mounted only for reading can be written, too.
+    assert_eq!(w.open("/other", READ_WRITE).err(), Some(Error::EROFS));
+    now(w.caller().remount(b"/", MountFlags::empty(), Some(b""))).unwrap();
+    w.put("/last", b"1");
+    end(w, &disk);
+    let w = mount(&disk, true).unwrap();
+    assert_eq!(w.cat("/last"), Ok(b"1".to_vec()));
 }

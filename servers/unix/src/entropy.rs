@@ -1,7 +1,7 @@
 //! Seeds the random source from the server that drives a source of entropy, if there is one.
 
 use crate::again;
-use crate::environment::{L4Environment, SEED};
+use crate::environment::L4Environment;
 use crate::places;
 use crate::report::say;
 use alloc::sync::Arc;
@@ -11,6 +11,8 @@ use rt::root::Status;
 use unix::Environment;
 use virtio_rng::client::{self, Entropy};
 
+/// How many unpredictable bytes seed the random source: as many as its key has.
+const SEED: usize = 32;
 /// The name of the server that drives the source.
 const NAME: &str = "entropy";
 /// The notification bits for the driver's news: none, since the source is asked now and then.

@@ -3,17 +3,15 @@
 use crate::processor;
 use crate::shared_object::Clock;
 use alloc::boxed::Box;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use l4::kip;
 use l4::x2::kip::CLOCK_SHIFT;
 use mach::Machine;
 use mach_l4::L4Machine;
 use unix::sync::SpinLock;
-use unix::{BoxFuture, Environment, Seeding, Timestamp};
+use unix::{BoxFuture, Environment, Error, Result, Seeding, Timestamp};
 use unix_server::random::Random;
-
-/// How many unpredictable bytes seed the random source: as many as its key has.
-pub(crate) const SEED: usize = 32;
 
 /// How the monotonic clock follows from the processor's time-stamp counter: the nanoseconds are the
 /// counter times the multiplier, shifted down.
@@ -47,6 +45,8 @@ pub(crate) struct L4Environment {
     scale: Option<TimeScale>,
     random: SpinLock<Random>,
     seeding: Seeding,
+    /// Whether a program has set the clock of the day.
+    is_set: AtomicBool,
 }
 
 impl L4Environment {
@@ -63,7 +63,8 @@ impl L4Environment {
             seeding.finish();
         }
         let scale = TimeScale::of_kernel();
-        L4Environment { machine, clock, scale, random: SpinLock::new(random), seeding }
+        let is_set = AtomicBool::new(false);
+        L4Environment { machine, clock, scale, random: SpinLock::new(random), seeding, is_set }
     }
 
     /// The monotonic clock, in nanoseconds.
@@ -71,19 +72,6 @@ impl L4Environment {
         match self.scale {
             Some(scale) => scale.nanoseconds(processor::time_stamp()),
             None => self.machine.now() * 1000,
-        }
-    }
-
-    /// Mixes unpredictable bytes into the random source.
-    pub(crate) fn stir(&self, bytes: &[u8; SEED]) {
-        let mut random = self.random.lock();
-        for half in bytes.as_chunks::<{ SEED / 2 }>().0 {
-            let words = half.as_chunks().0;
-            random.stir([
-                u64::from_le_bytes(words[0]),
-                u64::from_le_bytes(words[1]),
-                processor::time_stamp(),
-            ]);
         }
     }
 
@@ -102,9 +90,20 @@ impl Environment for L4Environment {
     }
 
     fn advance_to(&self, least: Timestamp) {
+        if self.is_set.load(Ordering::Relaxed) {
+            return;
+        }
         let seconds = u64::try_from(least.seconds).unwrap_or(0);
         let start = Duration::new(seconds, least.nanoseconds).saturating_sub(self.monotonic());
         self.clock.advance_start(&self.machine, start);
+    }
+
+    fn set_realtime(&self, time: Timestamp) -> Result<()> {
+        let seconds = u64::try_from(time.seconds).map_err(|_| Error::EINVAL)?;
+        let start = Duration::new(seconds, time.nanoseconds).checked_sub(self.monotonic());
+        self.clock.set_start(&self.machine, start.ok_or(Error::EINVAL)?);
+        self.is_set.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     fn monotonic(&self) -> Duration {
@@ -116,6 +115,12 @@ impl Environment for L4Environment {
         // The time of the request is mixed in, since no program knows it exactly.
         random.stir([processor::time_stamp(), bytes.len() as u64, 0]);
         random.fill(bytes);
+    }
+
+    fn stir(&self, bytes: &[u8]) {
+        let mut random = self.random.lock();
+        random.absorb(bytes);
+        random.stir([processor::time_stamp(), 0, 0]);
     }
 
     fn seeding(&self) -> Option<&Seeding> {

@@ -7,6 +7,9 @@ pub struct Random {
     key: [u32; 8],
 }
 
+/// How many bytes are mixed into the key at a time.
+const PIECE: usize = 24;
+
 const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
 
 fn quarter(state: &mut [u32; 16], [a, b, c, d]: [usize; 4]) {
@@ -59,6 +62,19 @@ impl Random {
         self.replace_key(&block(&self.key, a0 ^ c0, [a1, b0, b1]));
     }
 
+    /// Mixes any number of bytes into the key.
+    pub fn absorb(&mut self, bytes: &[u8]) {
+        let (whole, rest) = bytes.as_chunks::<PIECE>();
+        let mut last = [0; PIECE];
+        last[..rest.len()].copy_from_slice(rest);
+        for piece in whole.iter().chain([&last]) {
+            let words = piece.as_chunks().0;
+            self.stir([0, 1, 2].map(|word| u64::from_le_bytes(words[word])));
+        }
+        // The length tells bytes from others that end with more zeros.
+        self.stir([bytes.len() as u64, 0, 0]);
+    }
+
     /// Fills `bytes` with random bytes, and replaces the key.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         // Block 0 becomes the next key; the following blocks are the output.
@@ -99,6 +115,59 @@ mod tests {
         let bytes = block(&key, 1, [0x0900_0000, 0x4a00_0000, 0]);
         assert_eq!(bytes[..8], [0x10, 0xf1, 0xe7, 0xe4, 0xd1, 0x3b, 0x59, 0x15]);
         assert_eq!(bytes[56..], [0xcb, 0xd0, 0x83, 0xe8, 0xa2, 0x50, 0x3c, 0x4e]);
+    }
+
+    fn first_answer(mut random: Random) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        random.fill(&mut bytes);
+        bytes
+    }
+
+    /// What was absorbed changes the answers: each byte of a seed at each place, and its length.
+    #[test]
+    fn each_byte_that_is_absorbed_counts() {
+        let with = |seed: &[u8]| {
+            let mut random = Random::new();
+            random.absorb(seed);
+            first_answer(random)
+        };
+        let seed: Vec<u8> = (0..512_u32).map(|at| (at * 7) as u8).collect();
+        let mut answers = vec![with(&[]), with(&[0]), with(&[0; 24]), with(&[0; 25]), with(&seed)];
+        for at in 0..seed.len() {
+            let mut other = seed.clone();
+            other[at] ^= 1;
+            answers.push(with(&other));
+        }
+        answers.extend((1..64).map(|less| with(&seed[less..])));
+        let count = answers.len();
+        answers.sort_unstable();
+        answers.dedup();
+        assert_eq!(answers.len(), count);
+    }
+
+    /// Two copies of one disk, started at different times: the same seed, and other clocks.
+    #[test]
+    fn the_same_seed_at_another_time_gives_other_bytes() {
+        let started_at = |nanoseconds| {
+            let mut random = Random::new();
+            random.stir([nanoseconds, 0, 0]);
+            random.absorb(&[9; 512]);
+            first_answer(random)
+        };
+        assert_ne!(started_at(1), started_at(2));
+        assert_eq!(started_at(1), started_at(1), "nothing else is mixed in here");
+    }
+
+    /// Bytes that others know do not undo what was mixed in before.
+    #[test]
+    fn known_bytes_leave_the_seed_in_effect() {
+        let with = |seed: u64| {
+            let mut random = Random::new();
+            random.stir([seed, 0, 0]);
+            (0..20).for_each(|_| random.absorb(&[0; 100]));
+            first_answer(random)
+        };
+        assert_ne!(with(1), with(2));
     }
 
     #[test]

@@ -75,6 +75,11 @@ impl Clock {
     pub(crate) fn advance_start(self, machine: &L4Machine, start: Duration) {
         machine.frame_word(self.0, DAY).fetch_max(nanoseconds(start), Relaxed);
     }
+
+    /// Sets the time at which the monotonic clock was 0, since 1970.
+    pub(crate) fn set_start(self, machine: &L4Machine, start: Duration) {
+        machine.frame_word(self.0, DAY).store(nanoseconds(start), Relaxed);
+    }
 }
 
 /// The nanoseconds of a time since 1970; after the year 2262, those of its end.

@@ -205,6 +205,7 @@ pub async fn system<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     make_directory(&caller, b"/tmp", Mode::new(0o1777)).await?;
     if lasting.is_ok() {
         make_directory(&caller, b"/run/lock", Mode::new(0o1777)).await?;
+        system.load_seed().await;
     }
     Ok(Started { system, init, terminal, line, virtual_consoles })
 }

@@ -206,8 +206,7 @@ fn tool(name: &str) -> Result<Command> {
 fn make(file: &Path, size: Size, request: &Request) -> Result<()> {
     let begun = Instant::now();
     tool("debugfs")?;
-    let tree = image::files(request)?;
-    let count = fill(&tree, file, size)?;
+    let count = fill(image::files(request)?, file, size)?;
     let used = Size(fs::metadata(file)?.blocks() * 512);
     eprintln!(
         "mac: the disk {}: {size} with {count} files, which takes {used} of this host's disk until more is written; \
@@ -227,8 +226,12 @@ impl Drop for Temporary {
     }
 }
 
-/// Makes a disk of this size with the files of a tree. Returns how many files there are.
-fn fill(tree: &Tree, file: &Path, size: Size) -> Result<usize> {
+/// Makes a disk of this size with the files of a tree, and with a table of file systems that has
+/// this one. Returns how many files there are.
+fn fill(mut tree: Tree, file: &Path, size: Size) -> Result<usize> {
+    let uuid = text(random()?);
+    tree.file("etc/fstab", 0o644, format!("UUID={uuid} / ext4 errors=remount-ro 0 1\n").into_bytes());
+    tree.complete();
     let writing = || format!("writing the disk {}", file.display());
     let directory = match file.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -238,7 +241,7 @@ fn fill(tree: &Tree, file: &Path, size: Size) -> Result<usize> {
     let partial = Temporary(directory.join(&unfinished));
     let staged = Temporary(directory.join(format!("{unfinished}-files")));
     fs::create_dir_all(&staged.0).with_context(writing)?;
-    let (count, bytes) = stage(tree, &staged.0).with_context(writing)?;
+    let (count, bytes) = stage(&tree, &staged.0).with_context(writing)?;
     let least = Size((bytes + bytes / 4 + ROOM).next_multiple_of(1 << 20));
     if size.0 < least.0 {
         bail!("a disk of {size} is too small for these files: it takes at least {least}");
@@ -251,10 +254,10 @@ fn fill(tree: &Tree, file: &Path, size: Size) -> Result<usize> {
     let files = staged.0.file_name().context("a directory without a name")?;
     let mut mke2fs = tool("mke2fs")?;
     mke2fs.args(["-q", "-F", "-t", "ext4", "-b", "4096", "-I", "256", "-L", "macadamia", "-O", FEATURES]);
-    mke2fs.args(["-E", &format!("offset={START},root_owner=0:0"), "-d"]).arg(files);
+    mke2fs.args(["-U", &uuid, "-E", &format!("offset={START},root_owner=0:0"), "-d"]).arg(files);
     mke2fs.args([&unfinished, &format!("{kibibytes}k")]).current_dir(directory);
     command::output(&mut mke2fs).context("making the file system")?;
-    set_attributes(tree, directory, &unfinished, &staged.0).context("setting the owners of files")?;
+    set_attributes(&tree, directory, &unfinished, &staged.0).context("setting the owners of files")?;
     let partition = New {
         first: FIRST,
         count: kibibytes * 1024 / write::BLOCK as u64,
@@ -278,6 +281,18 @@ fn random() -> Result<[u8; 16]> {
     identity[7] = identity[7] & 0x0f | 0x40;
     identity[8] = identity[8] & 0x3f | 0x80;
     Ok(identity)
+}
+
+/// A GUID as text: the bytes of its first three numbers are in reverse order.
+fn text(identity: [u8; 16]) -> String {
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let reversed = |range: std::ops::Range<usize>| {
+        let mut bytes = identity[range].to_vec();
+        bytes.reverse();
+        hex(&bytes)
+    };
+    let [low, middle, high] = [reversed(0..4), reversed(4..6), reversed(6..8)];
+    format!("{low}-{middle}-{high}-{}-{}", hex(&identity[8..10]), hex(&identity[10..]))
 }
 
 /// Writes the files of a tree, as this user's own, into a directory. Returns how many there are,
@@ -384,8 +399,8 @@ mod tests {
         let scratch = Scratch::new("disk").unwrap();
         let file = scratch.0.join("a disk.img");
         let size: Size = "100M".parse().unwrap();
-        let count = fill(&tree(), &file, size).unwrap();
-        assert_eq!(count, tree().nodes().count() - 1, "all but the list of attributes");
+        let count = fill(tree(), &file, size).unwrap();
+        assert_eq!(count, tree().nodes().count(), "all but the list of attributes, and /etc/fstab");
         assert_eq!(fs::read_dir(&scratch.0).unwrap().count(), 1, "nothing else stays");
         let about = fs::metadata(&file).unwrap();
         assert!(about.len() == size.0 && about.blocks() * 512 < 20 << 20, "it is sparse: {about:?}");
@@ -398,6 +413,11 @@ mod tests {
         let value = look("ea_get -x \"/etc/a \"\"name\"\" \\ here\" security.capability");
         assert!(value.contains("01 00 a2"), "{value}");
         assert!(look("stat /tmp").contains("Mode:  01777") && look("stat /root").contains("Mode:  0700"));
+        let table = look("cat /etc/fstab");
+        let uuid = table.lines().next().unwrap().strip_prefix("UUID=").unwrap().split(' ').next().unwrap();
+        assert_eq!(uuid.as_bytes()[14], b'4', "a random one: {uuid}");
+        assert!(said("dumpe2fs", &["-h", &image]).contains(uuid), "{table}");
+        assert!(look("stat \"/etc/fstab\"").contains("Mode:  0644"));
         assert!(look("stat /etc/link").contains("Fast link dest: \"elsewhere\""));
         // What is there is used, and is not made again.
         let request = Request::default();
@@ -416,7 +436,7 @@ mod tests {
     fn a_disk_that_is_too_small_is_not_made() {
         let scratch = Scratch::new("small-disk").unwrap();
         let file = scratch.0.join("disk.img");
-        let refused = fill(&tree(), &file, Size(1 << 20)).unwrap_err().to_string();
+        let refused = fill(tree(), &file, Size(1 << 20)).unwrap_err().to_string();
         assert_eq!(refused, "a disk of 1 MiB is too small for these files: it takes at least 65 MiB");
         assert_eq!(fs::read_dir(&scratch.0).unwrap().count(), 0);
     }

@@ -58,7 +58,11 @@ pub(crate) async fn mount<M: Machine>(call: &Call<'_, M>) -> Done {
     let caller = context.caller();
     let from = || source.as_deref().filter(|source| !source.is_empty()).ok_or(Error::EINVAL);
     match bits {
-        bits if bits & REMOUNT != 0 => caller.remount(&path, mount_flags(bits), &options).await?,
+        bits if bits & REMOUNT != 0 => {
+            // With BIND it concerns the mount only, and not its file system.
+            let options = (bits & BIND == 0).then_some(&options[..]);
+            caller.remount(&path, mount_flags(bits), options).await?;
+        }
         bits if bits & BIND != 0 => caller.bind(from()?, &path, bits & RECURSIVE != 0).await?,
         // All processes see the same mounts, and no mount is propagated, so private and slave
         // mounts need no change.

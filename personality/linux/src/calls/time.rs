@@ -15,7 +15,7 @@ use unix::clock::{Clock, When};
 use unix::process::Pid;
 use unix::signal::{RestartKind, Signal};
 use unix::timer::{Notification, TimerId};
-use unix::{Environment, Error, Result};
+use unix::{Environment, Error, Privilege, Result, Timestamp};
 
 /// Waits for `work` until `deadline` on the monotonic clock; `None` if the deadline passes first.
 pub(crate) async fn until<T>(
@@ -71,20 +71,46 @@ pub(crate) async fn clock_getres<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// clock_settime(2): `EPERM` or `EINVAL`, since programs cannot set the clocks.
+/// clock_settime(2): the clock of the day can be set, and no other.
 pub(crate) async fn clock_settime<M: Machine>(call: &Call<'_, M>) -> Done {
     if clock(call, call.int(0))? != Clock::Realtime {
         return Err(Error::EINVAL.into());
     }
-    timespec(&call.read::<16>(call.arg(1)).await?)?;
-    Err(Error::EPERM.into())
+    let time = timespec(&call.read::<16>(call.arg(1)).await?)?;
+    set(call, time)
 }
 
+/// settimeofday(2). A time zone is ignored: the clock is that of UTC, and programs have files for
+/// the zones.
 pub(crate) async fn settimeofday<M: Machine>(call: &Call<'_, M>) -> Done {
-    if call.arg(0) != 0 {
-        timeval(&call.read::<16>(call.arg(0)).await?)?;
+    let time = match call.arg(0) {
+        0 => None,
+        address => Some(timeval(&call.read::<16>(address).await?)?),
+    };
+    if call.arg(1) != 0 {
+        call.read::<8>(call.arg(1)).await?;
     }
-    Err(Error::EPERM.into())
+    match time {
+        Some(time) => set(call, time),
+        None if call.has(Privilege::Clock) => Ok(0),
+        None => Err(Error::EPERM.into()),
+    }
+}
+
+/// Sets the clock of the day to this time since 1970.
+fn set<M: Machine>(call: &Call<'_, M>, time: Duration) -> Done {
+    /// The last second to which the clock can be set: 30 years before the last that it can show.
+    const LAST: u64 = 8_277_292_035;
+    if time.as_secs() > LAST {
+        return Err(Error::EINVAL.into());
+    }
+    if !call.has(Privilege::Clock) {
+        return Err(Error::EPERM.into());
+    }
+    let seconds = i64::try_from(time.as_secs()).map_err(|_| Error::EINVAL)?;
+    let time = Timestamp { seconds, nanoseconds: time.subsec_nanos() };
+    call.system().environment().set_realtime(time)?;
+    Ok(0)
 }
 
 pub(crate) async fn gettimeofday<M: Machine>(call: &Call<'_, M>) -> Done {

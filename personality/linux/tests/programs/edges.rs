@@ -232,6 +232,38 @@ fn a_process_is_signalled_by_its_directory_in_proc() {
 }
 
 #[test]
+fn the_superuser_sets_the_clock_of_the_day_and_no_other() {
+    const CLOCK_SETTIME: u64 = 227;
+    const SETTIMEOFDAY: u64 = 164;
+    run_in(&World::new(), async |p| {
+        let at = async |p: &mut crate::world::Program, seconds: i64, parts: i64| {
+            let bytes: Vec<u8> = [seconds, parts].iter().flat_map(|word| word.to_le_bytes()).collect();
+            p.store(DATA, &bytes).await?;
+            Ok::<_, crate::world::Gone>(DATA)
+        };
+        let day = 2_000_000_000;
+        let time = at(p, day, 0).await?;
+        assert_eq!(p.call(CLOCK_SETTIME, &[0, time]).await?, 0);
+        assert!((day..day + 2).contains(&p.call(201, &[0]).await?));
+        assert_eq!(p.call(CLOCK_SETTIME, &[1, time]).await?, -22, "the monotonic clock");
+        let time = at(p, day / 2, 5).await?;
+        assert_eq!(p.call(SETTIMEOFDAY, &[time, 0]).await?, 0, "also back");
+        assert!((day / 2..day / 2 + 2).contains(&p.call(201, &[0]).await?));
+        for (seconds, parts) in [(day, 1_000_000_000), (day, -1), (-1, 0), (8_277_292_036, 0)] {
+            let time = at(p, seconds, parts).await?;
+            assert_eq!(p.call(CLOCK_SETTIME, &[0, time]).await?, -22, "{seconds} {parts}");
+        }
+        assert_eq!(p.call(CLOCK_SETTIME, &[0, 8]).await?, -14);
+        let time = at(p, day, 0).await?;
+        assert_eq!(p.call(117, &[1000, 1000, 1000]).await?, 0);
+        assert_eq!(p.call(CLOCK_SETTIME, &[0, time]).await?, -1);
+        assert_eq!(p.call(SETTIMEOFDAY, &[time, 0]).await?, -1);
+        assert!((day / 2..day / 2 + 2).contains(&p.call(201, &[0]).await?));
+        Ok(())
+    });
+}
+
+#[test]
 fn the_protection_of_hard_links_can_be_switched_off() {
     let world = World::new();
     world.install_proc();

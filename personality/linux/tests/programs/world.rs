@@ -16,6 +16,7 @@ use std::fmt::Arguments as Text;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use unix::account::Capacity;
@@ -44,12 +45,18 @@ pub(crate) enum Gone {
 pub(crate) type Steps<'a> = Pin<Box<dyn Future<Output = Result<(), Gone>> + 'a>>;
 pub(crate) type Code = Rc<dyn for<'a> Fn(&'a mut Program) -> Steps<'a>>;
 
-/// The time and randomness of the simulated machine.
-struct MachineEnvironment(Simulated, Arc<Seeding>);
+/// The time and randomness of the simulated machine, with what the clock of the day was set
+/// forward, in seconds.
+struct MachineEnvironment(Simulated, Arc<Seeding>, AtomicI64);
 
 impl Environment for MachineEnvironment {
     fn realtime(&self) -> Timestamp {
-        Timestamp { seconds: 1_000_000_000 + (self.0.now() / 1_000_000) as i64, nanoseconds: 0 }
+        let seconds = 1_000_000_000 + (self.0.now() / 1_000_000) as i64;
+        Timestamp { seconds: seconds + self.2.load(Ordering::Relaxed), nanoseconds: 0 }
+    }
+    fn set_realtime(&self, time: Timestamp) -> unix::Result<()> {
+        self.2.fetch_add(time.seconds - self.realtime().seconds, Ordering::Relaxed);
+        Ok(())
     }
     fn monotonic(&self) -> Duration {
         Duration::from_micros(self.0.now())
@@ -57,6 +64,7 @@ impl Environment for MachineEnvironment {
     fn fill_random(&self, bytes: &mut [u8]) {
         bytes.fill(0x5a);
     }
+    fn stir(&self, _: &[u8]) {}
     fn seeding(&self) -> Option<&Seeding> {
         Some(&self.1)
     }
@@ -167,7 +175,8 @@ impl World {
     pub(crate) fn with_seeding(frames: u32, seeding: Arc<Seeding>) -> Rc<World> {
         let machine = Simulated::new(frames);
         let vm = Vm::new(machine.clone()).unwrap();
-        let environment: Arc<dyn Environment> = Arc::new(MachineEnvironment(machine.clone(), seeding));
+        let environment: Arc<dyn Environment> =
+            Arc::new(MachineEnvironment(machine.clone(), seeding, AtomicI64::new(0)));
         let memory = Arc::new(ObjectProvider(vm.clone()));
         let options = TmpfsOptions { mode: Mode::new(0o755), ..TmpfsOptions::for_memory(u64::from(frames)) };
         let root = Tmpfs::new(&options, memory, environment.clone()).unwrap();

@@ -232,9 +232,29 @@ impl FileObject for MemoryFile {
         if self.device == Memory::Full {
             return Err(Error::ENOSPC.into());
         }
-        let count = from.remaining();
-        from.skip(count);
-        Ok(count)
+        if !matches!(self.device, Memory::Random | Memory::Urandom) {
+            let count = from.remaining();
+            from.skip(count);
+            return Ok(count);
+        }
+        // What programs write is mixed in. It does not count as a seed, since others may know it.
+        let mut bytes = [0; 256];
+        let mut done = 0;
+        while done < PIECE && from.remaining() > 0 {
+            match from.copy_in(&mut bytes) {
+                Ok(count) => {
+                    self.environment.stir(&bytes[..count]);
+                    done += count;
+                }
+                Err(_) if done > 0 => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(done)
+    }
+
+    fn writes_all(&self) -> bool {
+        true
     }
 
     fn reads_all(&self) -> bool {

@@ -46,8 +46,23 @@ fn memory_devices_read_and_write_as_null_4_says() {
     assert_eq!(now(null.seek(100, crate::file::Whence::Start)), Ok(0));
     // The device is opened with truncation, and then on a mount without devices.
     assert!(w.open("/dev/null", OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::TRUNCATE).is_ok());
-    now(w.caller().remount(b"/dev", MountFlags::NO_DEVICES, b"")).unwrap();
+    now(w.caller().remount(b"/dev", MountFlags::NO_DEVICES, Some(b""))).unwrap();
     assert_eq!(w.open("/dev/null", OpenFlags::READ).err(), Some(Error::EACCES));
+}
+
+#[test]
+fn what_is_written_to_the_random_devices_is_mixed_in() {
+    let after = |written: &[u8]| {
+        let w = world();
+        let file = w.open("/dev/random", OpenFlags::READ_WRITE).unwrap();
+        assert_eq!(w.write(&file, written), Ok(written.len()));
+        w.read(&file, 16).unwrap()
+    };
+    assert_eq!(after(b""), after(b""), "the random bytes of tests are always the same");
+    let large = vec![7; 100_000];
+    let mut all = [after(b""), after(b"a"), after(b"b"), after(&large), after(&large[1..])];
+    all.sort();
+    assert!(all.windows(2).all(|pair| pair[0] != pair[1]));
 }
 
 #[test]

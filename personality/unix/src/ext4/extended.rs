@@ -11,12 +11,61 @@ const MAXIMUM: u64 = 65536;
 /// The namespace of attributes that the file system itself would have to interpret.
 const INTERPRETED: &[u8] = b"system.";
 
+/// The names of a file's extended attributes.
+#[derive(Default)]
+pub(super) struct AttributeNames {
+    /// The names, each with a zero after it. `None`: the file server has not been asked.
+    pub(super) known: Option<Vec<u8>>,
+    /// How often attributes were set and removed.
+    changes: u32,
+}
+
+impl AttributeNames {
+    /// Attributes are set or removed now.
+    fn change(&mut self) {
+        self.known = None;
+        self.changes = self.changes.wrapping_add(1);
+    }
+}
+
 impl Node {
+    /// Whether the file has extended attributes, or may have some.
+    pub(super) fn may_have_attributes(&self) -> bool {
+        self.attribute_names.lock().known.as_ref().is_none_or(|names| !names.is_empty())
+    }
+
+    /// Whether the file has an extended attribute. The file server is asked once.
+    async fn has_attribute(&self, name: &[u8]) -> Result<bool> {
+        let is_in = |names: &Vec<u8>| names.split(|&byte| byte == 0).any(|other| other == name);
+        let before = {
+            let names = self.attribute_names.lock();
+            if let Some(known) = &names.known {
+                return Ok(is_in(known));
+            }
+            names.changes
+        };
+        let loaded = self.load_attribute(b"").await?;
+        let found = is_in(&loaded);
+        let mut names = self.attribute_names.lock();
+        // If there was a change meanwhile, the file server may have answered before it.
+        if names.changes == before {
+            names.known = Some(loaded);
+        }
+        Ok(found)
+    }
+
     /// The value of an extended attribute, or with an empty name the list of their names.
     pub(super) async fn read_attribute(&self, name: &[u8]) -> Result<Vec<u8>> {
         if name.starts_with(INTERPRETED) {
             return Err(Error::EOPNOTSUPP);
         }
+        if !name.is_empty() && !self.has_attribute(name).await? {
+            return Err(Error::ENODATA);
+        }
+        self.load_attribute(name).await
+    }
+
+    async fn load_attribute(&self, name: &[u8]) -> Result<Vec<u8>> {
         let session = &self.file_system.session;
         let opened = session.fid();
         let call = Call::XattrWalk { fid: self.fid(), new: opened.number, name };
@@ -39,6 +88,9 @@ impl Node {
         if name.starts_with(INTERPRETED) {
             return Err(Error::EOPNOTSUPP);
         }
+        if value.is_none() && !self.has_attribute(name).await? {
+            return Err(Error::ENODATA);
+        }
         let flags = match (value, condition) {
             (None, _) => ninep::XATTR_REMOVE,
             (_, AttributeCondition::Any) => 0,
@@ -57,8 +109,11 @@ impl Node {
         if !value.is_empty() {
             session.perform(&Call::Write { fid: fid.number, offset: 0, data: value }).await?;
         }
+        // The names are asked for again, whether this succeeds or is given up.
+        self.attribute_names.lock().change();
         // The attribute is set, and the server says whether it could, when the number is forgotten.
         self.file_system.change(&Call::Clunk { fid: fid.number }).await?;
+        self.attribute_names.lock().change();
         self.status_changed();
         Ok(())
     }

@@ -99,7 +99,10 @@ pub(super) struct Ext4 {
     memory: Arc<dyn MemoryProvider>,
     environment: Arc<dyn Environment>,
     device: DeviceNumber,
-    read_only: bool,
+    /// Whether the disk itself can only be read.
+    disk_is_read_only: bool,
+    /// Whether nothing is written, until it is mounted again for writing.
+    read_only: AtomicBool,
     root: SpinLock<Weak<Node>>,
     /// The nodes that exist, by the numbers of their files: a file has one node.
     nodes: SpinLock<BTreeMap<u64, Weak<Node>>>,
@@ -141,7 +144,8 @@ impl Ext4 {
             memory: of.memory.clone(),
             environment: of.environment.clone(),
             device: number,
-            read_only: read_only || device.disk.about.read_only,
+            disk_is_read_only: device.disk.about.read_only,
+            read_only: AtomicBool::new(read_only || device.disk.about.read_only),
             root: SpinLock::new(Weak::new()),
             nodes: SpinLock::new(BTreeMap::new()),
             names: SpinLock::new(Names::default()),
@@ -242,6 +246,39 @@ impl Ext4 {
         written.and(self.session.perform(&call).await)
     }
 
+    /// Makes the file system one that can only be read, or can be written again.
+    ///
+    /// # Errors
+    /// `EBUSY`: files are open for writing, or have no names any more. `EROFS`: the disk cannot be
+    /// written. Others of the disk.
+    async fn remount(&self, read_only: bool) -> Result<()> {
+        let _alone = self.changing.lock().await;
+        if read_only == self.is_read_only() {
+            return Ok(());
+        }
+        if !read_only {
+            if self.disk_is_read_only {
+                return Err(Error::EROFS);
+            }
+            self.session.perform(&Call::Remount { read_only }).await?;
+            self.read_only.store(false, Ordering::Release);
+            return Ok(());
+        }
+        // No file is opened for writing from now on, unless this fails.
+        let writable_again = WritableAgain::unless_done(&self.read_only);
+        let nodes: alloc::vec::Vec<_> = self.nodes.lock().values().filter_map(Weak::upgrade).collect();
+        let is_written = nodes.iter().any(|node| node.has_writers());
+        drop(nodes);
+        if is_written {
+            return Err(Error::EBUSY);
+        }
+        self.write_all_back().await?;
+        self.session.perform(&Call::Remount { read_only }).await?;
+        self.changed.store(false, Ordering::Release);
+        writable_again.done();
+        Ok(())
+    }
+
     async fn unmount(&self) -> Result<()> {
         if self.ended.swap(true, Ordering::AcqRel) {
             return Ok(());
@@ -255,21 +292,41 @@ impl Ext4 {
     }
 }
 
+/// Takes back that a file system can only be read, if what makes it so fails or is given up.
+struct WritableAgain<'a>(Option<&'a AtomicBool>);
+
+impl WritableAgain<'_> {
+    fn unless_done(read_only: &AtomicBool) -> WritableAgain<'_> {
+        read_only.store(true, Ordering::Release);
+        WritableAgain(Some(read_only))
+    }
+
+    fn done(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for WritableAgain<'_> {
+    fn drop(&mut self) {
+        if let Some(read_only) = self.0 {
+            read_only.store(false, Ordering::Release);
+        }
+    }
+}
+
 impl FileSystem for Ext4 {
     fn status(&self) -> FileSystemStatus {
         self.status.lock().clone()
     }
 
     fn options(&self) -> String {
-        if self.read_only { ",errors=remount-ro".to_string() } else { String::new() }
+        if self.is_read_only() { ",errors=remount-ro".to_string() } else { String::new() }
     }
 
-    fn reconfigure(&self, options: &[u8]) -> Result<()> {
-        // What was mounted read-only has nothing with which it could be written.
-        match check_options(options, self.read_only)? {
-            read_only if read_only == self.read_only => Ok(()),
-            true => Ok(()),
-            false => Err(Error::EROFS),
+    fn reconfigure<'a>(&'a self, options: &'a [u8], read_only: bool) -> MaybeReady<'a, Result<()>> {
+        match check_options(options, read_only) {
+            Ok(read_only) => MaybeReady::pending(self.remount(read_only)),
+            Err(error) => MaybeReady::ready(Err(error)),
         }
     }
 
@@ -295,6 +352,6 @@ impl FileSystem for Ext4 {
     }
 
     fn is_read_only(&self) -> bool {
-        self.read_only
+        self.read_only.load(Ordering::Acquire)
     }
 }

@@ -157,6 +157,8 @@ impl Node {
         self.file_system.changed();
         let reply = session.call(&call).await?;
         let made = self.file_system.node(fid, reply.read(Body::attributes)?, Some((self.this()?, name)))?;
+        // Files inherit none.
+        made.attribute_names.lock().known = Some(Vec::new());
         self.keep(name, &made);
         self.entries_changed(i64::from(made.is_directory()));
         Ok(made)

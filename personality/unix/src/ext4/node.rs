@@ -2,6 +2,7 @@
 
 use super::Ext4;
 use super::data::Data;
+use super::extended::AttributeNames;
 use crate::sync::{Mutex, SpinLock};
 use crate::v9fs::{Fid, metadata, type_of};
 use crate::vfs::{
@@ -29,6 +30,8 @@ pub(super) struct Node {
     /// A directory and a name under which it was found.
     place: SpinLock<Option<(Arc<Node>, Vec<u8>)>>,
     hooks: Hooks,
+    /// The names of the extended attributes, once they are known.
+    pub(super) attribute_names: SpinLock<AttributeNames>,
     /// How many names are kept with this node.
     pub(super) kept: AtomicU32,
     regular: Option<Regular>,
@@ -90,6 +93,7 @@ impl Node {
             late: SpinLock::new(Late::default()),
             place: SpinLock::new(place.map(|(parent, name)| (parent, name.to_vec()))),
             hooks: Hooks::default(),
+            attribute_names: SpinLock::new(AttributeNames::default()),
             kept: AtomicU32::new(0),
             regular,
         }))
@@ -208,6 +212,9 @@ impl Node {
     ) -> Result<(usize, u64), AttemptError> {
         let regular = self.regular()?;
         let _alone = regular.writing.lock().await;
+        if self.file_system.is_read_only() {
+            return Err(Error::EROFS.into());
+        }
         let size = regular.data.size();
         let offset = match at {
             WriteAt::Offset(offset) => offset,
@@ -290,6 +297,11 @@ impl Node {
         let attributes = self.attributes.lock();
         late.accessed &= attributes.accessed != accessed;
         late.modified &= attributes.modified != modified;
+    }
+
+    /// Whether the file is open for writing.
+    pub(super) fn has_writers(&self) -> bool {
+        self.hooks.has_writers()
     }
 
     /// How many names are kept with this node.
@@ -552,7 +564,7 @@ impl Vnode for Node {
     }
 
     fn touch(&self, age: i64) {
-        if self.file_system.read_only {
+        if self.file_system.is_read_only() {
             return;
         }
         let now = self.now();
@@ -578,6 +590,10 @@ impl Vnode for Node {
         }
         self.is_dirty();
         Ok(memory)
+    }
+
+    fn has_attributes(&self) -> bool {
+        self.may_have_attributes()
     }
 
     fn attribute<'a>(&'a self, name: &'a [u8]) -> MaybeReady<'a, Result<Vec<u8>>> {

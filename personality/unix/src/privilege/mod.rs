@@ -49,6 +49,8 @@ pub enum Privilege {
     Schedule = 23,
     /// May exceed resource limits.
     Resource = 24,
+    /// May set the clock of the day.
+    Clock = 25,
     /// May hang terminals up.
     Terminal = 26,
     /// May make device nodes.

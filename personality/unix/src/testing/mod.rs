@@ -169,6 +169,11 @@ impl Environment for TestEnvironment {
         }
     }
 
+    fn stir(&self, bytes: &[u8]) {
+        let mut clock = self.state.lock().unwrap();
+        clock.seed = bytes.iter().fold(clock.seed, |seed, byte| seed.rotate_left(5) ^ u64::from(*byte));
+    }
+
     fn sleep_until(&self, deadline: Duration) -> BoxFuture<'static, ()> {
         Box::pin(Sleep(self.state.clone(), deadline))
     }

@@ -53,6 +53,18 @@ impl<M: Machine> Resources<M> {
 }
 
 impl<M: Machine> CallContext<M> {
+    /// A context of the first process, for what the system does itself.
+    pub(super) fn of_system(system: &Arc<System<M>>) -> CallContext<M> {
+        CallContext {
+            system: system.clone(),
+            tid: Pid::INIT,
+            pid: Pid::INIT,
+            identity: Identity::superuser(),
+            directories: Arc::new(Directories::new(system.vfs().tree.root())),
+            file_size_limit: Limit::INFINITE,
+        }
+    }
+
     /// The caller, in the form that operations on files take.
     pub fn caller(&self) -> Caller<'_> {
         Caller {

@@ -14,6 +14,7 @@ mod exit;
 mod inspect;
 mod oom;
 mod parts;
+mod storage;
 
 pub use crate::personality::{Task, Thread};
 pub use clone::{CloneRequest, Unstarted};
@@ -353,26 +354,6 @@ impl<M: Machine> System<M> {
         // The order matters: if the process still exists after the thread was looked up, the thread
         // is one of that process.
         thread.filter(|_| self.processes().with(|table| table.exact_process(exact).is_ok()))
-    }
-
-    /// Brings what programs have written to where it is kept, and unmounts all file systems, since
-    /// the system ends. What cannot be written is lost; the log says so.
-    pub async fn end_storage(&self) {
-        let written = self.vfs().synchronize().await;
-        if let Err(error) = written.and(self.vfs().end_file_systems().await) {
-            self.host().log(format_args!("not all files could be written: {error:?}"));
-        }
-        // The errors of disks have been reported to the programs that have written there.
-        let _ = self.vfs().disks.synchronize().await;
-    }
-
-    /// Ends the system: first its file systems, then the machine.
-    ///
-    /// # Errors
-    /// `ENOSYS`: the machine cannot be ended.
-    pub async fn end(&self, how: End) -> Result<()> {
-        self.end_storage().await;
-        self.host().end(how)
     }
 
     /// Writes to the log which processes signals have ended.

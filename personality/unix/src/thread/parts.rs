@@ -21,6 +21,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Arguments;
+use core::sync::atomic::AtomicBool;
 use mach::Machine;
 use mach::thread::PriorityRange;
 use mach::vm::Vm;
@@ -53,11 +54,18 @@ pub(super) struct Files {
     terminals: SpinLock<BTreeMap<Pid, Arc<Terminal>>>,
     /// The terminals that have devices, after the start of the system.
     pub(super) devices: SpinLock<Option<Arc<Terminals>>>,
+    /// Whether the root file system keeps a seed of the random source.
+    pub(super) keeps_seed: AtomicBool,
 }
 
 impl Files {
     pub(super) fn new(vfs: Arc<Vfs>) -> Self {
-        Self { vfs, terminals: SpinLock::new(BTreeMap::new()), devices: SpinLock::new(None) }
+        Self {
+            vfs,
+            terminals: SpinLock::new(BTreeMap::new()),
+            devices: SpinLock::new(None),
+            keeps_seed: AtomicBool::new(false),
+        }
     }
 
     /// The controlling terminal of a session.

@@ -185,6 +185,9 @@ impl Environment for Passing {
     fn fill_random(&self, bytes: &mut [u8]) {
         self.0.fill_random(bytes);
     }
+    fn stir(&self, bytes: &[u8]) {
+        self.0.stir(bytes);
+    }
     fn sleep_until(&self, deadline: Duration) -> crate::BoxFuture<'static, ()> {
         self.0.sleep_until(deadline)
     }

@@ -21,7 +21,7 @@ use crate::vfs::{
     DeviceNumber, FileSystem, FileSystemStatus, FileType, InitialContents, MemoryProvider, NAME_MAXIMUM,
     NewAttributes, PAGE_SIZE, Quota, VnodeRef,
 };
-use crate::{Environment, Error, Result};
+use crate::{Environment, Error, MaybeReady, Result};
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -167,6 +167,14 @@ impl Tmpfs {
         self.room.lock().used -= bytes;
     }
 
+    /// Changes the options that are given (remount).
+    fn change_options(&self, options: &[u8]) -> Result<()> {
+        let (pages, files) = (self.quota.limit.load(Ordering::Relaxed), self.room.lock().limit / FILE_ROOM);
+        let now = TmpfsOptions { pages, files, ..TmpfsOptions::for_memory(0) };
+        let new = now.parse(options, self.memory_pages)?;
+        self.set_limits(new.pages, new.files)
+    }
+
     /// Changes the limits (remount): the most pages and the most files. `EINVAL` if more is used
     /// already.
     pub fn set_limits(&self, pages: u64, files: u64) -> Result<()> {
@@ -200,11 +208,8 @@ impl FileSystem for Tmpfs {
         }
     }
 
-    fn reconfigure(&self, options: &[u8]) -> Result<()> {
-        let (pages, files) = (self.quota.limit.load(Ordering::Relaxed), self.room.lock().limit / FILE_ROOM);
-        let now = TmpfsOptions { pages, files, ..TmpfsOptions::for_memory(0) };
-        let new = now.parse(options, self.memory_pages)?;
-        self.set_limits(new.pages, new.files)
+    fn reconfigure<'a>(&'a self, options: &'a [u8], _read_only: bool) -> MaybeReady<'a, Result<()>> {
+        MaybeReady::ready(self.change_options(options))
     }
 
     fn options(&self) -> String {

@@ -97,9 +97,11 @@ impl FileSystem for Ptys {
         format!("{group},mode={:o}", options.mode.bits())
     }
 
-    fn reconfigure(&self, options: &[u8]) -> Result<()> {
-        *self.options.lock() = PtsOptions::parse(options)?;
-        Ok(())
+    fn reconfigure<'a>(&'a self, options: &'a [u8], _read_only: bool) -> MaybeReady<'a, Result<()>> {
+        if options.is_empty() {
+            return MaybeReady::ready(Ok(()));
+        }
+        MaybeReady::ready(PtsOptions::parse(options).map(|options| *self.options.lock() = options))
     }
 }
 

@@ -259,11 +259,14 @@ impl Caller<'_> {
         if super::same(&at.vnode, &at.mount.root().vnode) { Ok(()) } else { Err(Error::EINVAL) }
     }
 
-    /// Changes the flags of a mount, and the options of its file system if any are given.
-    pub async fn remount(&self, path: &[u8], flags: MountFlags, options: &[u8]) -> Result<()> {
+    /// Changes the flags of a mount, and with `options` those of its file system.
+    pub async fn remount(&self, path: &[u8], flags: MountFlags, options: Option<&[u8]>) -> Result<()> {
         let at = self.administer(path, true).await?;
-        if !options.is_empty() {
-            at.mount.file_system().reconfigure(options)?;
+        if let Some(options) = options
+            && super::same(&at.vnode, &at.mount.root().vnode)
+        {
+            let read_only = flags.contains(MountFlags::READ_ONLY);
+            at.mount.file_system().reconfigure(options, read_only).await?;
         }
         self.vfs.tree.remount(&at, flags)
     }

@@ -125,7 +125,8 @@ impl Mount {
 
     /// Checks that files may be changed through the mount. `EROFS`.
     pub fn check_writable(&self) -> Result<()> {
-        if self.flags().contains(MountFlags::READ_ONLY) { Err(Error::EROFS) } else { Ok(()) }
+        let read_only = self.flags().contains(MountFlags::READ_ONLY) || self.file_system().is_read_only();
+        if read_only { Err(Error::EROFS) } else { Ok(()) }
     }
 }
 

@@ -32,10 +32,14 @@ pub trait FileSystem: Send + Sync {
         alloc::string::String::new()
     }
 
-    /// Changes the options of the file system (remount); `EINVAL` for unknown options and for those
-    /// that cannot be changed.
-    fn reconfigure(&self, _options: &[u8]) -> Result<()> {
-        Err(Error::EINVAL)
+    /// Changes the options of the file system (remount), and whether it can only be read, if that
+    /// is its own matter and not only a mount's.
+    ///
+    /// # Errors
+    /// `EINVAL`: an option is unknown or cannot be changed. `EBUSY`: files are open for writing.
+    /// `EROFS`: it cannot be written. Others of the storage.
+    fn reconfigure<'a>(&'a self, options: &'a [u8], _read_only: bool) -> MaybeReady<'a, Result<()>> {
+        MaybeReady::ready(if options.is_empty() { Ok(()) } else { Err(Error::EINVAL) })
     }
 
     /// Writes all data of the file system to its storage.
@@ -148,6 +152,11 @@ impl Hooks {
         }
         *writers += 1;
         Ok(())
+    }
+
+    /// Whether descriptions are open for writing.
+    pub(crate) fn has_writers(&self) -> bool {
+        *self.writers.lock() > 0
     }
 
     /// Counts one writer less.

@@ -128,6 +128,7 @@ impl Environment for TestEnvironment {
     fn fill_random(&self, bytes: &mut [u8]) {
         bytes.fill(0x5a);
     }
+    fn stir(&self, _: &[u8]) {}
     fn sleep_until(&self, deadline: Duration) -> BoxFuture<'static, ()> {
         let (machine, time) = (self.0.clone(), deadline.as_micros() as u64);
         Box::pin(async move { machine.sleep_until(time).await })
