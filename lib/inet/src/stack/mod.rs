@@ -113,14 +113,14 @@ impl Stack {
     pub fn receive(&mut self, interface: InterfaceIndex, frame: &[u8], now: Instant) {
         self.at(now);
         self.take_frame(interface, frame, false);
-        self.pump();
+        self.after_frame();
     }
 
     /// The same for a frame whose checksums above IP the device has verified.
     pub fn receive_verified(&mut self, interface: InterfaceIndex, frame: &[u8], now: Instant) {
         self.at(now);
         self.take_frame(interface, frame, true);
-        self.pump();
+        self.after_frame();
     }
 
     /// The next frame to be sent by the interface's device.
@@ -199,6 +199,15 @@ impl Stack {
         while let Some(tapped) = self.net.tapped.pop_front() {
             self.tap(tapped.interface, &tapped.bytes, LinkClass::Outgoing);
             self.net.recycle(tapped.bytes);
+        }
+    }
+
+    /// Does what a frame asks for.
+    fn after_frame(&mut self) {
+        self.pump();
+        if !self.dhcp.is_empty() {
+            self.advance_dhcp();
+            self.pump();
         }
     }
 

@@ -1,5 +1,7 @@
 //! Tests of whole stacks.
 
+mod cable;
+mod dhcp;
 mod loopback;
 
 use crate::*;
