@@ -202,6 +202,16 @@ impl Stack {
         }
     }
 
+    /// Bytes of all sockets' buffers, of which [`Limits::memory`] is the most.
+    pub fn memory(&self) -> usize {
+        self.net.memory
+    }
+
+    /// Bytes of fragments, of which [`Limits::fragments`] is the most.
+    pub fn fragments_held(&self) -> usize {
+        self.net.fragments.held()
+    }
+
     /// Does what a frame asks for.
     fn after_frame(&mut self) {
         self.pump();

@@ -143,7 +143,6 @@ fn device(frame: &Frame) -> Vec<Vec<u8>> {
                 let sum = !crate::checksum::fold(crate::checksum::sum(&bytes[14..34], 0));
                 bytes[24..26].copy_from_slice(&sum.to_be_bytes());
             }
-            let mut bytes = bytes;
             sum_up(&mut bytes);
             bytes
         })

@@ -24,6 +24,7 @@ fn a_stream_carries_bytes_both_ways_and_ends() {
         stack.close(server);
         assert_eq!(receive(&mut stack, client).unwrap(), b"");
         assert!(stack.readiness(client).hup);
+        assert!(stack.sockets().iter().all(|info| info.state != State::LastAck));
         assert_eq!(stack.sockets().iter().filter(|info| info.state == State::TimeWait).count(), 1);
         stack.close(client);
         let mut now = Instant::default();
@@ -195,9 +196,9 @@ fn ports_are_in_use_until_they_are_not() {
     assert_eq!(stack.bind(second, elsewhere), Err(Error::AddressNotAvailable));
     stack.close(first);
     let (client, server) = pair(&mut stack, v4(90));
-    stack.close(client);
     stack.close(server);
-    // The connection is in TIME_WAIT now.
+    stack.close(client);
+    // The connection is in TIME_WAIT on the server's side now.
     assert_eq!(stack.bind(second, v4(90)), Err(Error::AddressInUse));
     stack.configure(second, |options| options.reuse_address = true).unwrap();
     assert_eq!(stack.bind(second, v4(90)), Ok(()));

@@ -2,6 +2,7 @@
 
 mod cable;
 mod dhcp;
+mod hostile;
 mod loopback;
 
 use crate::*;
