@@ -2,6 +2,7 @@
 
 mod cable;
 mod dhcp;
+mod discovery;
 mod hostile;
 mod loopback;
 
