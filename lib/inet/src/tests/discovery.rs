@@ -34,7 +34,7 @@ fn message(source: Ipv6Addr, mut message: Vec<u8>) -> Vec<u8> {
 }
 
 /// A router's advertisement of the network 2001:db8::/64.
-fn advertisement(lifetime: u16, valid: u32) -> Vec<u8> {
+pub(crate) fn advertisement(lifetime: u16, valid: u32) -> Vec<u8> {
     let mut bytes = vec![134, 0, 0, 0, 64, 0, (lifetime >> 8) as u8, lifetime as u8];
     bytes.extend_from_slice(&[0; 8]);
     bytes.extend_from_slice(&[1, 1, 2, 0, 0, 0, 0, 99]);
