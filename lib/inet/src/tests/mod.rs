@@ -5,6 +5,7 @@ mod dhcp;
 mod discovery;
 mod hostile;
 mod loopback;
+mod rules;
 
 use crate::*;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
