@@ -76,6 +76,8 @@ pub(crate) struct Net {
     pub(crate) ready: VecDeque<SocketId>,
     /// Bytes of all sockets' buffers.
     pub(crate) memory: usize,
+    /// A buffer could not grow: empty ones are given back.
+    pub(crate) starved: bool,
     /// Answers to strange packets that may still be sent in this second, and the second.
     budget: (u32, u64),
 }
@@ -117,6 +119,7 @@ impl Net {
             undelivered: VecDeque::new(),
             ready: VecDeque::new(),
             memory: 0,
+            starved: false,
             budget: (ANSWERS_PER_SECOND, 0),
         };
         let lo = net.add_link("lo", [0; 6], LO_MTU, Offload::default(), true);
@@ -204,10 +207,16 @@ impl Net {
     /// Whether the sockets' buffers may grow by `bytes`.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         if self.memory + bytes > self.limits.memory {
+            self.starved = true;
             return false;
         }
         self.memory += bytes;
         true
+    }
+
+    /// Whether empty buffers are given back when they become empty, not kept for the next data.
+    pub(crate) fn is_short(&self) -> bool {
+        self.memory > self.limits.memory / 2
     }
 
     pub(crate) fn shrink(&mut self, bytes: usize) {

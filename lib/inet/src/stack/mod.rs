@@ -18,7 +18,7 @@ use crate::flow::{FlowKey, Port, PortKey};
 use crate::hash::Key;
 use crate::net::Net;
 use crate::slab::Slab;
-use crate::socket::Socket;
+use crate::socket::{Role, Socket};
 use crate::table::Table;
 use crate::tcp::half::Half;
 use crate::tcp::waiting::Waiting;
@@ -192,6 +192,13 @@ impl Stack {
             self.net.looped_bytes -= looped.bytes.len();
             self.take_looped(looped.interface, &looped.bytes);
             self.net.recycle(looped.bytes);
+        }
+        if core::mem::take(&mut self.net.starved) {
+            for socket in self.sockets.iter_mut() {
+                if let Role::Stream(connection) = &mut socket.role {
+                    connection.release_empty(&mut self.net);
+                }
+            }
         }
         while let Some(packet) = self.net.undelivered.pop_front() {
             self.unreachable(&packet);

@@ -286,6 +286,16 @@ impl Connection {
         self.changed = true;
     }
 
+    /// Gives back the memory of buffers that are empty.
+    pub(crate) fn release_empty(&mut self, net: &mut Net) {
+        if self.sending.len() == 0 {
+            net.shrink(self.sending.release());
+        }
+        if self.receiving.len() == 0 && self.early.is_empty() {
+            net.shrink(self.receiving.release());
+        }
+    }
+
     /// Gives back all memory of buffers.
     pub(crate) fn release(&mut self, net: &mut Net) {
         net.shrink(self.sending.capacity() + self.receiving.capacity());
@@ -312,13 +322,17 @@ impl Connection {
         }
         let queued = self.sending.len();
         let room = options.send_buffer.saturating_sub(queued);
-        let count = room.min(data.len());
+        let mut count = room.min(data.len());
         if count == 0 && !data.is_empty() {
             return Err(Error::WouldBlock);
         }
         let growth = self.sending.growth(queued + count);
         if growth > 0 && !net.grow(growth) {
-            return Err(Error::NoBufferSpace);
+            // What is allocated is used.
+            count = count.min(self.sending.capacity() - queued);
+            if count == 0 {
+                return Err(Error::NoBufferSpace);
+            }
         }
         self.sending.reserve(queued + count);
         self.sending.write(queued, &data[..count]);
@@ -387,10 +401,7 @@ impl Connection {
         }
         if !flags.peek {
             self.receiving.consume(count + skipped);
-            if self.receiving.len() == 0
-                && self.early.is_empty()
-                && (self.receiving.capacity() > 1 << 16 || self.at_end())
-            {
+            if self.receiving.len() == 0 && self.early.is_empty() && (net.is_short() || self.at_end()) {
                 net.shrink(self.receiving.release());
             }
         }

@@ -219,7 +219,7 @@ impl Connection {
             if self.urgent_out.is_some_and(|urgent| !urgent.after(ack)) {
                 self.urgent_out = None;
             }
-            if self.sending.len() == 0 && self.sending.capacity() > 1 << 16 {
+            if self.sending.len() == 0 && net.is_short() {
                 net.shrink(self.sending.release());
             }
             if self.fin && ack.after(self.fin_seq()) {

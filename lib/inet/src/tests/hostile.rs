@@ -166,6 +166,35 @@ fn a_socket_that_is_not_read_drops_datagrams() {
 }
 
 #[test]
+fn idle_connections_give_their_memory_to_busy_ones() {
+    let limits = Limits { memory: 1 << 20, ..Limits::default() };
+    let mut stack = Stack::new([8; 32], limits);
+    let mut now = Instant::default();
+    let mut exchange = |stack: &mut Stack, (client, server): (SocketId, SocketId)| {
+        let data = pattern(100_000, 1);
+        let mut got = Vec::new();
+        let mut sent = 0;
+        for _ in 0..100 {
+            now = now + Duration::from_millis(10);
+            stack.advance(now);
+            sent += send(stack, client, &data[sent..]).unwrap_or(0);
+            got.extend(receive(stack, server).unwrap_or_default());
+        }
+        assert!(got == data, "{} of {sent}", got.len());
+    };
+    let pairs: Vec<_> = (100..130).map(|port| pair(&mut stack, v4(port))).collect();
+    for pair in &pairs {
+        exchange(&mut stack, *pair);
+        assert!(stack.memory() <= limits.memory);
+    }
+    for (client, server) in pairs {
+        stack.close(client);
+        stack.close(server);
+    }
+    assert_eq!(stack.memory(), 0);
+}
+
+#[test]
 fn time_wait_is_bounded() {
     let limits = Limits { time_wait: 10, ..Limits::default() };
     let mut stack = Stack::new([9; 32], limits);
