@@ -171,7 +171,7 @@ impl Net {
         let mut message = [0; 24];
         message[0] = SOLICITATION;
         message[8..].copy_from_slice(&target.octets());
-        // Who asks for duplicates has no address that a hardware address could belong to.
+        // A question for duplicates has no source that the hardware address could belong to.
         self.send_discovery(interface, source, to, &message, (!source.is_unspecified()).then_some(1));
     }
 
@@ -367,7 +367,7 @@ impl Net {
         } else if let Some(route) = self.routes.iter_mut().find(|route| same(route)) {
             route.expires = expires;
         } else if self.routes.iter().filter(|route| advertised(route)).count() < ADVERTISED {
-            // A route that a person gave, or the limit of routes, is stronger.
+            // A route that the administrator gave, or the limit of routes, is stronger.
             let _ = self.insert_route(Route {
                 destination,
                 gateway,

@@ -35,7 +35,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// `AddressFamilyNotSupported`, `NetworkUnreachable` for a mapped address of a socket that takes
+    /// `AddressFamilyNotSupported`, `NetworkUnreachable` for a mapped address if the socket takes
     /// none.
     pub(crate) fn given(address: SocketAddress, family: Family, only_v6: bool) -> Result<Endpoint> {
         match (address, family) {

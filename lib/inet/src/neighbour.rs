@@ -23,7 +23,7 @@ const TRIES: u8 = 3;
 /// How long a neighbour that does not answer is remembered as such.
 const FAILED: Duration = Duration::from_secs(3);
 /// Packets that wait for an answer.
-const PARKED: usize = 16;
+const WAITING: usize = 16;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Place {
@@ -45,7 +45,7 @@ struct Entry {
     mac: Option<[u8; 6]>,
     state: NeighbourState,
     /// Packets that wait for the address.
-    parked: Vec<Unaddressed>,
+    waiting: Vec<Unaddressed>,
     /// When the state changes.
     deadline: Instant,
     tries: u8,
@@ -61,7 +61,7 @@ pub(crate) struct Neighbours {
 /// What is known about a next hop.
 pub(crate) enum Resolution {
     Known([u8; 6]),
-    /// It has been asked; the packet is to be parked.
+    /// It has been asked; the packet is to be waiting.
     Asked,
     /// There are too many neighbours.
     Full,
@@ -111,7 +111,7 @@ impl Net {
         let entry = Entry {
             mac: None,
             state: NeighbourState::Incomplete,
-            parked: Vec::new(),
+            waiting: Vec::new(),
             deadline: now + RETRY,
             tries: 1,
         };
@@ -136,19 +136,19 @@ impl Net {
     }
 
     /// Keeps a packet until the neighbour has answered. The oldest one gives way.
-    pub(crate) fn park(&mut self, interface: InterfaceIndex, address: IpAddr, packet: Unaddressed) {
+    pub(crate) fn keep(&mut self, interface: InterfaceIndex, address: IpAddr, packet: Unaddressed) {
         let Some(entry) = self.neighbours.table.get_mut(&Place { interface, address }) else { return };
         if entry.state == NeighbourState::Failed {
             self.undelivered.push_back(packet.frame.bytes);
             return;
         }
-        if entry.parked.len() >= PARKED {
-            let oldest = entry.parked.remove(0);
+        if entry.waiting.len() >= WAITING {
+            let oldest = entry.waiting.remove(0);
             self.recycle(oldest.frame.bytes);
             self.count(interface, |counters| counters.sent_drops += 1);
         }
         if let Some(entry) = self.neighbours.table.get_mut(&Place { interface, address }) {
-            entry.parked.push(packet);
+            entry.waiting.push(packet);
         }
     }
 
@@ -174,7 +174,7 @@ impl Net {
             let entry = Entry {
                 mac: None,
                 state: NeighbourState::Stale,
-                parked: Vec::new(),
+                waiting: Vec::new(),
                 deadline: now,
                 tries: 0,
             };
@@ -194,8 +194,8 @@ impl Net {
             // A neighbour that speaks first is believed for a while before it is asked.
             entry.deadline = now + RETRY * 5;
         }
-        let parked = core::mem::take(&mut entry.parked);
-        for packet in parked {
+        let waiting = core::mem::take(&mut entry.waiting);
+        for packet in waiting {
             // What finds the queue full is lost, as on a full network.
             let _ = self.address(interface, packet, mac);
         }
@@ -223,7 +223,7 @@ impl Net {
                     entry.state = NeighbourState::Failed;
                     entry.mac = None;
                     entry.deadline = now + FAILED;
-                    lost.append(&mut entry.parked);
+                    lost.append(&mut entry.waiting);
                     continue;
                 }
             }

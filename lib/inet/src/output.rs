@@ -166,7 +166,7 @@ impl Net {
             _ => match self.resolve(path.interface, path.next_hop) {
                 Resolution::Known(mac) => self.address(path.interface, unaddressed, mac),
                 Resolution::Asked => {
-                    self.park(path.interface, path.next_hop, unaddressed);
+                    self.keep(path.interface, path.next_hop, unaddressed);
                     Ok(())
                 }
                 Resolution::Full => Err(Error::NoBufferSpace),

@@ -487,11 +487,11 @@ pub struct Address {
     pub interface: InterfaceIndex,
     /// The address and its network.
     pub prefix: Prefix,
-    /// When it is used no more; nothing for addresses that a person gave.
+    /// When it is used no more; nothing for addresses that the administrator gave.
     pub expires: Option<Instant>,
     /// When it is not chosen for new connections any more.
     pub deprecated: Option<Instant>,
-    /// Nobody is known to use it: not yet, while duplicates are being looked for.
+    /// It is not used yet, because another system may have it, which is being asked.
     pub tentative: bool,
 }
 
@@ -500,7 +500,7 @@ pub struct Address {
 pub enum RouteOrigin {
     /// It belongs to an address (2).
     Kernel,
-    /// A person or a program gave it (3, 4).
+    /// The administrator or a program gave it (3, 4).
     Static,
     /// Router advertisements (9).
     RouterAdvertisement,
@@ -540,7 +540,7 @@ pub enum NeighbourState {
     Probe,
     /// It does not answer.
     Failed,
-    /// A person gave its address.
+    /// The administrator gave its address.
     Permanent,
 }
 

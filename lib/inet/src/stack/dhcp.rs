@@ -133,7 +133,7 @@ impl Stack {
         let Some(lease) = new else { return };
         let prefix = lease.prefix;
         let expires = Some(lease.expires);
-        // An address that a person gave already stays as it is.
+        // An address that the administrator gave already stays as it is.
         let _ = self.net.insert_address(Address {
             interface,
             prefix,

@@ -279,7 +279,7 @@ impl Stack {
     }
 }
 
-/// Reads a packet of this system's that somebody quotes.
+/// Reads a packet of this system's that a message quotes.
 fn quoted(bytes: &[u8]) -> Option<Quoted<'_>> {
     match bytes.first()? >> 4 {
         4 => {

@@ -117,8 +117,8 @@ impl Stack {
     ///
     /// # Errors
     ///
-    /// `AlreadyConnecting`, `AlreadyConnected`, `ConnectionRefused` (on `lo`), errors of routes, and
-    /// those of [`Stack::bind`].
+    /// `AlreadyConnecting`, `AlreadyConnected`, `ConnectionRefused` (on `lo`), errors of routes,
+    /// and those of [`Stack::bind`].
     pub fn connect(&mut self, id: SocketId, peer: SocketAddress) -> Result<Connect> {
         let socket = self.socket(id)?;
         match (&socket.role, socket.kind) {

@@ -229,7 +229,7 @@ impl Stack {
         self.settle(id.index);
     }
 
-    /// Answers a segment that nobody waits for with a reset.
+    /// Answers a segment that belongs to no connection with a reset.
     fn refuse(&mut self, packet: &Packet, segment: &Segment<'_>) {
         if segment.flags.rst || !self.net.may_answer() {
             return;
@@ -405,7 +405,7 @@ impl Stack {
         let flow = FlowKey::new(TCP, &local, &remote);
         match self.flows.get(&flow) {
             None => {}
-            // The old connection's numbers are behind those of the clock.
+            // The numbers of the new connection are after those of the old one, by the clock.
             Some(Owner::Waiting(serial)) if options.reuse_address => self.end_waiting(*serial),
             Some(_) => return Err(Error::AddressNotAvailable),
         }

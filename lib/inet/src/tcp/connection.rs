@@ -269,7 +269,7 @@ impl Connection {
         matches!(self.state, State::SynSent | State::SynReceived)
     }
 
-    /// Ends the connection at once. The buffers stay readable.
+    /// Ends the connection without a word to the peer. Received data stays readable.
     pub(crate) fn die(&mut self, error: Option<Error>, net: &mut Net) {
         self.state = State::Closed;
         if error.is_some() {

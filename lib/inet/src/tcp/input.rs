@@ -302,7 +302,7 @@ impl Connection {
             return;
         }
         if self.orphan {
-            // Nobody will read it: the peer has to know.
+            // No program will read it: the peer has to know.
             let reset_at = self.nxt;
             self.reset(net, reset_at);
             self.die(Some(Error::ConnectionReset), net);

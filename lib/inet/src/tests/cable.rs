@@ -241,7 +241,7 @@ fn large_datagrams_go_in_fragments() {
     cable.stacks[0].configure(client, |options| options.dont_fragment = true).unwrap();
     let refused = cable.stacks[0].send(client, &data, Some(there(53)), SendFlags::default());
     assert_eq!(refused, Err(Error::MessageTooLong));
-    // Nobody is at another port, and the client hears of it.
+    // Another port has no socket, and the client hears of it.
     cable.stacks[0].connect(client, there(54)).unwrap();
     send(&mut cable.stacks[0], client, b"x").unwrap();
     cable.run(Duration::from_millis(10));
@@ -252,8 +252,8 @@ fn large_datagrams_go_in_fragments() {
 fn a_host_that_is_not_there_is_unreachable() {
     let mut cable = Cable::new(Offload::default(), 1500, 0, 2);
     let client = cable.stacks[0].open(Kind::Tcp(Family::V4)).unwrap();
-    let nobody = "10.0.0.9:80".parse().unwrap();
-    assert_eq!(cable.stacks[0].connect(client, nobody), Ok(Connect::Started));
+    let absent = "10.0.0.9:80".parse().unwrap();
+    assert_eq!(cable.stacks[0].connect(client, absent), Ok(Connect::Started));
     cable.run(Duration::from_secs(10));
     assert_eq!(cable.stacks[0].take_error(client), Some(Error::HostUnreachable));
     let elsewhere = "192.0.2.1:80".parse().unwrap();

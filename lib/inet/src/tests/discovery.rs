@@ -102,7 +102,7 @@ fn a_router_brings_an_address_and_a_route() {
     assert_eq!((route.gateway, source), (Some(ROUTER.into()), own));
     let near = "2001:db8::7".parse().unwrap();
     assert_eq!(stack.route_to(near, None).unwrap().0.gateway, None);
-    // A forged advertisement cannot end the address at once.
+    // A forged advertisement cannot end the address immediately.
     stack.receive(interface, &advertisement(1800, 0), now);
     let left = stack.addresses().find(|address| address.prefix.address == own).unwrap().expires.unwrap();
     assert!(left.since(now) >= Duration::from_secs(7199), "{left:?}");
