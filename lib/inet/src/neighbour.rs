@@ -139,7 +139,7 @@ impl Net {
     pub(crate) fn keep(&mut self, interface: InterfaceIndex, address: IpAddr, packet: Unaddressed) {
         let Some(entry) = self.neighbours.table.get_mut(&Place { interface, address }) else { return };
         if entry.state == NeighbourState::Failed {
-            self.undelivered.push_back(packet.frame.bytes);
+            self.undelivered.push_back((interface, packet.frame.bytes));
             return;
         }
         if entry.waiting.len() >= WAITING {
@@ -223,7 +223,8 @@ impl Net {
                     entry.state = NeighbourState::Failed;
                     entry.mac = None;
                     entry.deadline = now + FAILED;
-                    lost.append(&mut entry.waiting);
+                    let packets = entry.waiting.drain(..);
+                    lost.extend(packets.map(|packet| (place.interface, packet.frame.bytes)));
                     continue;
                 }
             }
@@ -233,7 +234,7 @@ impl Net {
         for (place, mac) in ask {
             self.solicit(place.interface, place.address, mac);
         }
-        self.undelivered.extend(lost.into_iter().map(|packet| packet.frame.bytes));
+        self.undelivered.extend(lost);
     }
 
     /// Forgets the neighbours of an interface that has gone or lost its cable.

@@ -71,7 +71,7 @@ pub(crate) struct Net {
     pub(crate) tapping: bool,
     pub(crate) tapped: VecDeque<Tapped>,
     /// Packets whose next hop did not answer.
-    pub(crate) undelivered: VecDeque<Vec<u8>>,
+    pub(crate) undelivered: VecDeque<(InterfaceIndex, Vec<u8>)>,
     /// Sockets whose readiness may have changed.
     pub(crate) ready: VecDeque<SocketId>,
     /// Bytes of all sockets' buffers.

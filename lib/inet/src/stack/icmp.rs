@@ -164,11 +164,11 @@ impl Stack {
     }
 
     /// The next hop of a packet of this system did not answer.
-    pub(super) fn unreachable(&mut self, packet: &[u8]) {
+    pub(super) fn unreachable(&mut self, interface: InterfaceIndex, packet: &[u8]) {
         let complaint =
             Complaint { error: Error::HostUnreachable, hard: true, message: (3, 1), reporter: None, mtu: 0 };
         if let Some(quoted) = packet.get(ETHERNET..).and_then(quoted) {
-            self.charge(&quoted, InterfaceIndex(0), &complaint);
+            self.charge(&quoted, interface, &complaint);
         }
     }
 

@@ -200,8 +200,8 @@ impl Stack {
                 }
             }
         }
-        while let Some(packet) = self.net.undelivered.pop_front() {
-            self.unreachable(&packet);
+        while let Some((interface, packet)) = self.net.undelivered.pop_front() {
+            self.unreachable(interface, &packet);
             self.net.recycle(packet);
         }
     }

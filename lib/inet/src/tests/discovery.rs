@@ -75,6 +75,16 @@ fn a_bad_network_loses_no_byte_of_ipv6() {
 }
 
 #[test]
+fn a_neighbour_that_is_not_there_is_unreachable() {
+    let mut cable = cable(0);
+    let absent = SocketAddrV6::new("fe80::9".parse().unwrap(), 80, 0, cable.interfaces[0].0);
+    let client = cable.stacks[0].open(Kind::Tcp(Family::V6)).unwrap();
+    assert_eq!(cable.stacks[0].connect(client, absent.into()), Ok(Connect::Started));
+    cable.run(Duration::from_secs(10));
+    assert_eq!(cable.stacks[0].take_error(client), Some(Error::HostUnreachable));
+}
+
+#[test]
 fn an_address_of_another_system_is_not_used() {
     let mut stack = stack();
     let mac = [2, 0, 0, 0, 0, 2];
