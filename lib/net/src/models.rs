@@ -13,6 +13,7 @@ use loom::thread;
 fn loom_the_driver_is_notified_of_a_frame_and_the_client_that_it_was_sent() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
+    model.max_branches = 10_000;
     model.check(|| {
         let shared = Arc::new((Area::default(), Notify::new(), Notify::new()));
         let other = shared.clone();
@@ -21,6 +22,7 @@ fn loom_the_driver_is_notified_of_a_frame_and_the_client_that_it_was_sent() {
             let pages = Pages::find(|offset| Ok::<_, ()>((offset, 1 << 20))).unwrap().unwrap();
             let mut driver = Driver::new(area, pages);
             let frame = loop {
+                while driver.take_empty().is_some() {}
                 if let Some(frame) = driver.take() {
                     break frame;
                 }
