@@ -32,6 +32,7 @@ pub fn to_socket_type(kind: SocketType) -> u32 {
     match kind {
         SocketType::Stream => 1,
         SocketType::Datagram => 2,
+        SocketType::Raw => 3,
         SocketType::Packets => 5,
     }
 }
