@@ -1,8 +1,10 @@
 //! Addresses of sockets.
 
 use crate::layout::Fields;
+use crate::layout::inet::to_internet_address;
 use crate::layout::socket::{address, to_address};
 use alloc::vec::Vec;
+use core::net::SocketAddr;
 use unix::socket::UnixAddress;
 use unix::{Error, Result};
 
@@ -10,6 +12,7 @@ use unix::{Error, Result};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
     Unix(UnixAddress),
+    Internet(SocketAddr),
 }
 
 impl Address {
@@ -17,6 +20,7 @@ impl Address {
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         match self {
             Address::Unix(name) => to_address(name),
+            Address::Internet(address) => to_internet_address(address),
         }
     }
 }

@@ -16,6 +16,8 @@ bitflags! {
         const OUT_OF_BAND = 1;
         /// What is received stays in the queue.
         const PEEK = 2;
+        /// No router is used (MSG_DONTROUTE).
+        const DONT_ROUTE = 4;
         /// Control messages were cut (MSG_CTRUNC).
         const CONTROL_TRUNCATED = 8;
         /// A message was cut, or its whole length is asked for.
@@ -24,8 +26,12 @@ bitflags! {
         const DONT_WAIT = 0x40;
         /// A receive waits until its buffer is full.
         const WAIT_ALL = 0x100;
+        /// An entry of the queue of errors is received (MSG_ERRQUEUE).
+        const ERROR_QUEUE = 0x2000;
         /// A send without a receiver causes no signal.
         const NO_SIGNAL = 0x4000;
+        /// More bytes will follow (MSG_MORE).
+        const MORE = 0x8000;
         /// A receive of several messages waits for the first only.
         const WAIT_FOR_ONE = 0x1_0000;
         /// Descriptors that are received are closed by exec.
@@ -76,6 +82,16 @@ pub(crate) struct Received {
     pub(crate) files: Vec<Arc<OpenFile>>,
     /// The credentials of the sender, if the receiver asked for them.
     pub(crate) credentials: Option<PeerCredentials>,
+    /// Other control messages: level, type and data of each.
+    pub(crate) control: Vec<(u32, u32, Vec<u8>)>,
+    /// Flags that recvmsg(2) returns in addition to those that follow from the above.
+    pub(crate) shown: MessageFlags,
+}
+
+impl Default for MessageFlags {
+    fn default() -> MessageFlags {
+        MessageFlags::empty()
+    }
 }
 
 impl Received {
@@ -91,6 +107,7 @@ impl Received {
             source: (source != UnixAddress::Unnamed).then_some(Address::Unix(source)),
             files: received.files,
             credentials: received.credentials.filter(|_| socket.options().pass_credentials),
+            ..Received::default()
         }
     }
 }

@@ -1,15 +1,19 @@
 //! Sockets of all families, as the calls on sockets see them.
 
 mod address;
+pub(crate) mod inet;
 mod message;
 
 pub(crate) use address::Address;
 pub(crate) use message::{MessageFlags, Received, Sending};
 
-use crate::layout::socket::{self, FAMILY_UNIX};
+use crate::layout::inet::{FAMILY_V4, FAMILY_V6, internet_address};
+use crate::layout::socket::{self, FAMILY_UNIX, socket_type};
 use alloc::sync::Arc;
 use unix::file::OpenFile;
-use unix::socket::{PeerCredentials, ReceiveHow, SendHow, Shutdown, SocketOptions, SocketType, UnixSocket};
+use unix::socket::{
+    InetSocket, PeerCredentials, ReceiveHow, SendHow, Shutdown, SocketOptions, SocketType, UnixSocket,
+};
 use unix::vfs::{Caller, FileType, OpenFlags};
 use unix::{Error, Result, UserBuffer};
 
@@ -17,6 +21,7 @@ use unix::{Error, Result, UserBuffer};
 #[derive(Clone)]
 pub(crate) enum Socket {
     Unix(Arc<UnixSocket>),
+    Internet(Arc<InetSocket>),
 }
 
 /// Whether the file is a socket, of any family.
@@ -24,16 +29,62 @@ pub(crate) fn is_socket(file: &OpenFile) -> bool {
     file.object().is_some_and(|object| object.file_type() == FileType::Socket)
 }
 
+/// Makes a socket, from the arguments of socket(2). `EAFNOSUPPORT`, `EPROTONOSUPPORT`,
+/// `ESOCKTNOSUPPORT`, `EINVAL`, and errors of the family.
+pub(crate) fn create(
+    caller: &Caller<'_>,
+    family: u32,
+    kind: u32,
+    protocol: i32,
+    flags: OpenFlags,
+) -> Result<Arc<OpenFile>> {
+    match u16::try_from(family) {
+        Ok(FAMILY_UNIX) => unix::socket::socket(caller, unix_type(kind, protocol)?, flags),
+        Ok(FAMILY_V4) => inet::create(caller, false, kind, protocol, flags),
+        Ok(FAMILY_V6) => inet::create(caller, true, kind, protocol, flags),
+        _ => Err(Error::EAFNOSUPPORT),
+    }
+}
+
+/// The type of a socket of the Unix domain. `EINVAL`, `EPROTONOSUPPORT`, `ESOCKTNOSUPPORT`.
+pub(crate) fn unix_type(kind: u32, protocol: i32) -> Result<SocketType> {
+    let kind = socket_type(kind);
+    if kind != Err(Error::EINVAL) && protocol != 0 && protocol != i32::from(FAMILY_UNIX) {
+        return Err(Error::EPROTONOSUPPORT);
+    }
+    kind
+}
+
+/// The number of a state of TCP (TCP_ESTABLISHED and so on).
+pub(crate) fn state_number(state: ::inet::State) -> u8 {
+    use ::inet::State;
+    match state {
+        State::Established => 1,
+        State::SynSent => 2,
+        State::SynReceived => 3,
+        State::FinWait1 => 4,
+        State::FinWait2 => 5,
+        State::TimeWait => 6,
+        State::Closed => 7,
+        State::CloseWait => 8,
+        State::LastAck => 9,
+        State::Listen => 10,
+        State::Closing => 11,
+    }
+}
+
 impl Socket {
     /// The socket that the file is; `None` if it is another kind of file.
     pub(crate) fn of(file: &OpenFile) -> Option<Socket> {
-        file.object_as().map(Socket::Unix)
+        file.object_as().map(Socket::Unix).or_else(|| file.object_as().map(Socket::Internet))
     }
 
     /// The number of the socket's family.
     pub(crate) fn family(&self) -> u16 {
         match self {
             Socket::Unix(_) => FAMILY_UNIX,
+            Socket::Internet(socket) if socket.is_v6() => FAMILY_V6,
+            Socket::Internet(_) => FAMILY_V4,
         }
     }
 
@@ -41,6 +92,7 @@ impl Socket {
     pub(crate) fn protocol(&self) -> u32 {
         match self {
             Socket::Unix(_) => 0,
+            Socket::Internet(socket) => inet::protocol(socket),
         }
     }
 
@@ -48,6 +100,7 @@ impl Socket {
     pub(crate) fn kind(&self) -> SocketType {
         match self {
             Socket::Unix(socket) => socket.kind(),
+            Socket::Internet(socket) => socket.kind(),
         }
     }
 
@@ -60,6 +113,7 @@ impl Socket {
     pub(crate) fn options(&self) -> SocketOptions {
         match self {
             Socket::Unix(socket) => socket.options(),
+            Socket::Internet(socket) => socket.options(),
         }
     }
 
@@ -67,6 +121,7 @@ impl Socket {
     pub(crate) fn set_options(&self, options: SocketOptions) {
         match self {
             Socket::Unix(socket) => socket.set_options(options),
+            Socket::Internet(socket) => socket.set_options(options),
         }
     }
 
@@ -74,6 +129,7 @@ impl Socket {
     pub(crate) fn take_error(&self) -> Option<Error> {
         match self {
             Socket::Unix(socket) => socket.take_error(),
+            Socket::Internet(socket) => socket.take_error(),
         }
     }
 
@@ -81,6 +137,7 @@ impl Socket {
     pub(crate) fn is_listening(&self) -> bool {
         match self {
             Socket::Unix(socket) => socket.is_listening(),
+            Socket::Internet(socket) => socket.is_listening(),
         }
     }
 
@@ -88,13 +145,15 @@ impl Socket {
     pub(crate) fn peer_credentials(&self) -> Option<PeerCredentials> {
         match self {
             Socket::Unix(socket) => socket.peer_credentials(),
+            Socket::Internet(_) => None,
         }
     }
 
     /// The socket's own address.
-    pub(crate) fn address(&self) -> Address {
+    pub(crate) fn address(&self) -> Result<Address> {
         match self {
-            Socket::Unix(socket) => Address::Unix(socket.address()),
+            Socket::Unix(socket) => Ok(Address::Unix(socket.address())),
+            Socket::Internet(socket) => socket.address().map(Address::Internet),
         }
     }
 
@@ -102,6 +161,7 @@ impl Socket {
     pub(crate) fn peer_address(&self) -> Result<Address> {
         match self {
             Socket::Unix(socket) => socket.peer_address().map(Address::Unix),
+            Socket::Internet(socket) => socket.peer_address().map(Address::Internet),
         }
     }
 
@@ -109,6 +169,7 @@ impl Socket {
     pub(crate) async fn bind(&self, caller: &Caller<'_>, bytes: &[u8]) -> Result<()> {
         match self {
             Socket::Unix(socket) => socket.bind(caller, socket::address(bytes)?).await,
+            Socket::Internet(socket) => socket.bind(caller, internet_address(bytes, socket.is_v6())?),
         }
     }
 
@@ -116,6 +177,7 @@ impl Socket {
     pub(crate) fn listen(&self, caller: &Caller<'_>, backlog: usize) -> Result<()> {
         match self {
             Socket::Unix(socket) => socket.listen(caller, backlog),
+            Socket::Internet(socket) => socket.listen(backlog),
         }
     }
 
@@ -127,6 +189,7 @@ impl Socket {
                 let name = address::of_peer(bytes, socket.kind() == SocketType::Datagram)?;
                 socket.connect(caller, &name, nonblock).await
             }
+            Socket::Internet(socket) => socket.connect(caller, inet::of_peer(socket, bytes)?, nonblock).await,
         }
     }
 
@@ -139,6 +202,7 @@ impl Socket {
     ) -> Result<Arc<OpenFile>> {
         match self {
             Socket::Unix(socket) => socket.accept(caller, nonblock, flags).await,
+            Socket::Internet(socket) => socket.accept(caller, nonblock, flags).await,
         }
     }
 
@@ -149,6 +213,7 @@ impl Socket {
                 socket.shutdown(how);
                 Ok(())
             }
+            Socket::Internet(socket) => socket.shutdown(how),
         }
     }
 
@@ -177,6 +242,7 @@ impl Socket {
                 };
                 socket.send(caller, from, how).await
             }
+            Socket::Internet(socket) => inet::send(socket, caller, from, sending).await,
         }
     }
 
@@ -198,6 +264,7 @@ impl Socket {
                 let received = socket.receive(caller, to, ReceiveHow { peek, wait_all, nonblock }).await?;
                 Ok(Received::of_unix(socket, received))
             }
+            Socket::Internet(socket) => inet::receive(socket, caller, to, flags, nonblock).await,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Calls on sockets.
 
+mod internet_options;
 mod options;
 mod transfer;
 
@@ -10,15 +11,16 @@ use super::descriptor::{file, insert};
 use crate::call::{Call, Done};
 use crate::layout::Fields;
 use crate::layout::file::{CLOSE_ON_EXEC, open_flags};
-use crate::layout::socket::{ADDRESS_MAXIMUM, FAMILY_UNIX, socket_type};
-use crate::socket::{Address, Socket};
+use crate::layout::inet::{FAMILY_V4, FAMILY_V6};
+use crate::layout::socket::{ADDRESS_MAXIMUM, FAMILY_UNIX};
+use crate::socket::{self, Address, Socket};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 use mach::Machine;
 use unix::file::OpenFile;
 use unix::signal::RestartKind;
-use unix::socket::{Shutdown, SocketType};
+use unix::socket::Shutdown;
 use unix::vfs::OpenFlags;
 use unix::{Error, Result};
 
@@ -34,34 +36,31 @@ fn socket_file<M: Machine>(call: &Call<'_, M>) -> Result<(Arc<OpenFile>, Socket)
     Ok((file, socket))
 }
 
-/// Type and status flags of a new socket, from the arguments of the call.
-fn new_socket<M: Machine>(call: &Call<'_, M>) -> Result<(SocketType, OpenFlags)> {
+/// The type of a new socket, as a number, and its status flags, from argument 1 of the call.
+fn new_socket<M: Machine>(call: &Call<'_, M>) -> Result<(u32, OpenFlags)> {
     const TYPES: u32 = 15;
-    let (family, kind, protocol) = (call.uint(0), call.uint(1), call.int(2));
+    let kind = call.uint(1);
     if kind & !(TYPES | CLOSE_ON_EXEC | NONBLOCK) != 0 {
         return Err(Error::EINVAL);
     }
-    if family != u32::from(FAMILY_UNIX) {
-        return Err(Error::EAFNOSUPPORT);
-    }
-    let socket_type = socket_type(kind & TYPES);
-    if socket_type == Err(Error::EINVAL) {
-        return Err(Error::EINVAL);
-    }
-    if protocol != 0 && protocol != i32::from(FAMILY_UNIX) {
-        return Err(Error::EPROTONOSUPPORT);
-    }
-    Ok((socket_type?, open_flags(kind).intersection(OpenFlags::NONBLOCK)))
+    Ok((kind & TYPES, open_flags(kind).intersection(OpenFlags::NONBLOCK)))
 }
 
 pub(crate) fn socket<M: Machine>(call: &Call<'_, M>) -> Done {
     let (kind, flags) = new_socket(call)?;
-    let socket = unix::socket::socket(&call.thread.context().caller(), kind, flags)?;
+    let context = call.thread.context();
+    let socket = socket::create(&context.caller(), call.uint(0), kind, call.int(2), flags)?;
     insert(call, socket, call.uint(1) & CLOSE_ON_EXEC != 0)
 }
 
 pub(crate) async fn socketpair<M: Machine>(call: &Call<'_, M>) -> Done {
     let (kind, flags) = new_socket(call)?;
+    match u16::try_from(call.uint(0)) {
+        Ok(FAMILY_UNIX) => {}
+        Ok(FAMILY_V4 | FAMILY_V6) => return Err(Error::EOPNOTSUPP.into()),
+        _ => return Err(Error::EAFNOSUPPORT.into()),
+    }
+    let kind = socket::unix_type(kind, call.int(2))?;
     let context = call.thread.context();
     let pair = unix::socket::socket_pair(&context.caller(), kind, flags)?;
     super::descriptor::install_pair(call, pair, call.uint(1) & CLOSE_ON_EXEC != 0, call.arg(3)).await
@@ -143,7 +142,7 @@ pub(crate) async fn accept<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
 
 pub(crate) async fn getsockname<M: Machine>(call: &Call<'_, M>) -> Done {
     let (_, socket) = socket_file(call)?;
-    required_address(call, &socket.address()).await
+    required_address(call, &socket.address()?).await
 }
 
 pub(crate) async fn getpeername<M: Machine>(call: &Call<'_, M>) -> Done {

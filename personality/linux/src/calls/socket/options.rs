@@ -1,6 +1,6 @@
 //! setsockopt(2) and getsockopt(2).
 
-use super::socket_file;
+use super::{internet_options, socket_file};
 use crate::call::{Call, Done};
 use crate::errno;
 use crate::layout::Fields;
@@ -38,11 +38,20 @@ pub(crate) async fn setsockopt<M: Machine>(call: &Call<'_, M>) -> Done {
     const BUFFER_MAXIMUM: u32 = 212_992;
     const SEND_MINIMUM: usize = 4608;
     const RECEIVE_MINIMUM: usize = 2304;
+    /// The most bytes of an option that are read.
+    const OPTION_MAXIMUM: usize = 256;
     let (_, socket) = socket_file(call)?;
-    if call.uint(1) != LEVEL_SOCKET {
+    let (level, option, length) = (call.uint(1), call.uint(2), call.int(4));
+    if let Socket::Internet(socket) = &socket {
+        let length = usize::try_from(length).map_err(|_| Error::EINVAL)?.min(OPTION_MAXIMUM);
+        let bytes = call.memory().read_bytes(call.arg(3), length).await?;
+        if let Some(done) = internet_options::set(socket, level, option, &bytes) {
+            done?;
+            return Ok(0);
+        }
+    } else if level != LEVEL_SOCKET {
         return Err(Error::EOPNOTSUPP.into());
     }
-    let (option, length) = (call.uint(2), call.int(4));
     if length < 4 {
         return Err(Error::EINVAL.into());
     }
@@ -70,7 +79,7 @@ pub(crate) async fn setsockopt<M: Machine>(call: &Call<'_, M>) -> Done {
         }
         TYPE | ERROR | ACCEPTS | PROTOCOL | DOMAIN => return Err(Error::ENOPROTOOPT.into()),
         option if WITHOUT_EFFECT.contains(&option) => {
-            let bit = 1 << option;
+            let bit = 1u64 << option;
             options.kept = if value != 0 { options.kept | bit } else { options.kept & !bit };
         }
         _ => return Err(Error::ENOPROTOOPT.into()),
@@ -92,12 +101,17 @@ pub(crate) fn takes_error<M: Machine>(call: &Call<'_, M>) -> bool {
 
 pub(crate) async fn getsockopt<M: Machine>(call: &Call<'_, M>) -> Done {
     let (_, socket) = socket_file(call)?;
-    if call.uint(1) != LEVEL_SOCKET {
-        return Err(Error::EOPNOTSUPP.into());
-    }
     let room = call.read::<4>(call.arg(4)).await?.i32_at(0)?;
     let room = usize::try_from(room).map_err(|_| Error::EINVAL)?;
-    let value = option_value(&socket, &socket.options(), call.uint(2))?;
+    let own = match &socket {
+        Socket::Internet(socket) => internet_options::get(socket, call.uint(1), call.uint(2)),
+        _ if call.uint(1) != LEVEL_SOCKET => Some(Err(Error::EOPNOTSUPP)),
+        _ => None,
+    };
+    let value = match own {
+        Some(value) => value?,
+        None => option_value(&socket, &socket.options(), call.uint(2))?,
+    };
     let shown = &value[..value.len().min(room)];
     call.write(call.arg(3), shown).await?;
     call.write(call.arg(4), &(shown.len() as u32).to_le_bytes()).await?;
@@ -128,7 +142,7 @@ fn option_value(socket: &Socket, options: &SocketOptions, option: u32) -> Result
         ACCEPTS => number(socket.is_listening().into()),
         PROTOCOL => number(socket.protocol()),
         DOMAIN => number(socket.family().into()),
-        option if WITHOUT_EFFECT.contains(&option) => number(options.kept >> option & 1),
+        option if WITHOUT_EFFECT.contains(&option) => number((options.kept >> option & 1) as u32),
         _ => return Err(Error::ENOPROTOOPT),
     })
 }

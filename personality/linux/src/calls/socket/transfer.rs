@@ -206,11 +206,15 @@ async fn receive_message<M: Machine>(
     let mut received = receive(call, target, &mut buffer, flags).await?;
     let socket = &target.1;
     let mut shown = flags.intersection(MessageFlags::CLOSE_ON_EXEC);
+    shown |= received.shown;
     shown.set(MessageFlags::TRUNCATED, received.length > received.count);
     let room = if header.control == 0 { 0 } else { header.control_length.min(1 << 20) as usize };
     let mut control = ControlWriter::new(room);
     if let Some(credentials) = received.credentials {
         control.credentials(credentials);
+    }
+    for (level, kind, data) in &received.control {
+        control.append(*level, *kind, data);
     }
     let files = core::mem::take(&mut received.files);
     if !files.is_empty() {
