@@ -2,6 +2,7 @@
 
 pub mod core;
 pub mod file;
+pub mod inet;
 pub mod process;
 pub mod registers;
 pub mod signal;
