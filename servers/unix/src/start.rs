@@ -247,6 +247,28 @@ pub async fn mount<M: Machine>(started: &Started<M>, mount: &crate::options::Mou
     caller.mount(&mount.place, root, &source, MountFlags::empty()).await
 }
 
+/// Writes a file of the system's configuration, as the first process `init`, whose old content is lost. Its directory is made if
+/// it does not exist.
+///
+/// # Errors
+/// Those of open(2) and write(2).
+pub async fn write_file<M: Machine>(
+    init: &Thread<M>,
+    directory: &[u8],
+    name: &[u8],
+    content: &[u8],
+) -> Result<()> {
+    let context = init.context();
+    let caller = context.caller();
+    make_directory(&caller, directory, Mode::new(0o755)).await?;
+    let flags = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::TRUNCATE;
+    let path = [directory, b"/", name].concat();
+    let file = caller.open(&At::Current, &path, flags, Mode::new(0o644)).await?;
+    let mut from = Bytes::of(content);
+    while !from.left().is_empty() && file.write(&caller, &mut from).await? > 0 {}
+    Ok(())
+}
+
 async fn make_directory(caller: &Caller<'_>, path: &[u8], mode: Mode) -> Result<()> {
     match caller.make_directory(&At::Current, path, mode).await {
         // If the directory is not there, and cannot be made, what it is for fails.
