@@ -262,6 +262,8 @@ async fn live(
         }
     })?;
     driver.spawn_system_task(vm.page_out_daemon())?;
+    let network = started.system.vfs().network.clone();
+    driver.spawn_system_task(async move { network.drive().await })?;
     let (system, clock) = (started.system.clone(), started.system.environment().clone());
     driver.spawn_system_task(async move {
         loop {
