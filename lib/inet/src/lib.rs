@@ -13,8 +13,23 @@
 
 extern crate alloc;
 
+mod addresses;
+mod checksum;
+mod discovery;
 mod error;
+mod flow;
+mod fragment;
+mod hash;
+mod neighbour;
+mod net;
+mod output;
+mod path;
+mod ring;
+mod slab;
+mod socket;
 mod stack;
+mod table;
+mod tcp;
 mod time;
 mod types;
 
@@ -22,3 +37,6 @@ pub use error::{Error, Result};
 pub use stack::Stack;
 pub use time::Instant;
 pub use types::*;
+
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,11 @@ impl Instant {
         self.0
     }
 
+    /// Milliseconds modulo 2^32: the unit of TCP's time stamps.
+    pub(crate) const fn stamp(self) -> u32 {
+        (self.0 / 1000) as u32
+    }
+
     /// The time since `earlier`; nothing if that moment is still to come.
     pub const fn since(self, earlier: Instant) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))

@@ -1,0 +1,274 @@
+//! Sockets that talk to each other over `lo`.
+
+use super::*;
+
+#[test]
+fn a_stream_carries_bytes_both_ways_and_ends() {
+    for address in [v4(80), v6(80)] {
+        let mut stack = stack();
+        let (client, server) = pair(&mut stack, address);
+        assert_eq!(send(&mut stack, client, b"hello"), Ok(5));
+        assert!(stack.readiness(server).read);
+        assert_eq!(receive(&mut stack, server).unwrap(), b"hello");
+        assert_eq!(receive(&mut stack, server), Err(Error::WouldBlock));
+        assert_eq!(send(&mut stack, server, b"world!"), Ok(6));
+        assert_eq!(receive(&mut stack, client).unwrap(), b"world!");
+        // Half close: the other direction stays.
+        stack.shutdown(client, Direction::Write).unwrap();
+        assert_eq!(receive(&mut stack, server).unwrap(), b"");
+        assert!(stack.readiness(server).read_closed && !stack.readiness(server).hup);
+        assert_eq!(send(&mut stack, client, b"x"), Err(Error::BrokenPipe));
+        assert_eq!(send(&mut stack, server, b"late"), Ok(4));
+        assert_eq!(receive(&mut stack, client).unwrap(), b"late");
+        assert_eq!(stack.state(client), Ok(State::FinWait2));
+        stack.close(server);
+        assert_eq!(receive(&mut stack, client).unwrap(), b"");
+        assert!(stack.readiness(client).hup);
+        assert_eq!(stack.sockets().iter().filter(|info| info.state == State::TimeWait).count(), 1);
+        stack.close(client);
+        let mut now = Instant::default();
+        seconds(&mut stack, &mut now, 61);
+        assert!(stack.sockets().is_empty());
+        assert_eq!(stack.next_deadline(), None);
+    }
+}
+
+#[test]
+fn a_large_transfer_is_right_to_the_byte() {
+    let mut stack = stack();
+    let (client, server) = pair(&mut stack, v4(81));
+    let data = pattern(5_000_000, 1);
+    let (mut sent, mut got) = (0, Vec::new());
+    let mut now = Instant::default();
+    while got.len() < data.len() {
+        now = now + Duration::from_micros(10);
+        stack.advance(now);
+        match send(&mut stack, client, &data[sent..data.len().min(sent + 70_000)]) {
+            Ok(count) => sent += count,
+            Err(Error::WouldBlock) => {}
+            Err(error) => panic!("{error}"),
+        }
+        let mut buffer = [0; 9000];
+        if let Ok(received) = stack.receive_from(server, &mut buffer, ReceiveFlags::default()) {
+            got.extend_from_slice(&buffer[..received.copied]);
+        }
+    }
+    assert!(got == data);
+    assert!(now < Instant::from_micros(100_000), "no step waits for a timer: {now:?}");
+}
+
+#[test]
+fn nobody_listening_refuses() {
+    let mut stack = stack();
+    let client = stack.open(Kind::Tcp(Family::V4)).unwrap();
+    assert_eq!(stack.connect(client, v4(9)), Err(Error::ConnectionRefused));
+    // The socket can be used again.
+    let _listener = listener(&mut stack, v4(9));
+    assert_eq!(stack.connect(client, v4(9)), Ok(Connect::Done));
+}
+
+#[test]
+fn unread_data_and_linger_reset_the_connection() {
+    let mut stack = stack();
+    let (client, server) = pair(&mut stack, v4(82));
+    send(&mut stack, client, b"unread").unwrap();
+    stack.close(server);
+    assert_eq!(receive(&mut stack, client), Err(Error::ConnectionReset));
+    assert_eq!(send(&mut stack, client, b"x"), Err(Error::BrokenPipe));
+    let (client, server) = pair(&mut stack, v4(83));
+    stack.configure(client, |options| options.linger = Some(Duration::ZERO)).unwrap();
+    stack.close(client);
+    assert_eq!(stack.take_error(server), Some(Error::ConnectionReset));
+    assert!(stack.sockets().iter().all(|info| info.state != State::TimeWait));
+}
+
+#[test]
+fn urgent_data_is_out_of_band() {
+    let mut stack = stack();
+    let (client, server) = pair(&mut stack, v4(84));
+    send(&mut stack, client, b"ab").unwrap();
+    let urgent = SendFlags { urgent: true, ..SendFlags::default() };
+    stack.send(client, b"!", None, urgent).unwrap();
+    send(&mut stack, client, b"cd").unwrap();
+    let mut now = Instant::default();
+    seconds(&mut stack, &mut now, 1);
+    assert!(stack.readiness(server).priority);
+    assert_eq!(receive(&mut stack, server).unwrap(), b"ab");
+    assert!(stack.queued(server).unwrap().at_mark);
+    let mut byte = [0; 1];
+    let flags = ReceiveFlags { urgent: true, ..ReceiveFlags::default() };
+    assert_eq!(stack.receive_from(server, &mut byte, flags).map(|received| received.copied), Ok(1));
+    assert_eq!(&byte, b"!");
+    assert_eq!(receive(&mut stack, server).unwrap(), b"cd");
+    assert!(!stack.readiness(server).priority);
+}
+
+#[test]
+fn a_closed_window_stops_the_sender_and_opens_again() {
+    let mut stack = stack();
+    let (client, server) = pair(&mut stack, v4(85));
+    let data = pattern(2_000_000, 3);
+    let mut sent = 0;
+    while let Ok(count) = send(&mut stack, client, &data[sent..]) {
+        sent += count;
+    }
+    assert!(sent < data.len() && !stack.readiness(client).write);
+    let mut now = Instant::default();
+    seconds(&mut stack, &mut now, 300);
+    while stack.ready().is_some() {}
+    let mut got = Vec::new();
+    while let Ok(bytes) = receive(&mut stack, server) {
+        got.extend_from_slice(&bytes);
+    }
+    assert!(stack.readiness(client).write);
+    assert!(std::iter::from_fn(|| stack.ready()).any(|id| id == client));
+    seconds(&mut stack, &mut now, 1);
+    while let Ok(bytes) = receive(&mut stack, server) {
+        got.extend_from_slice(&bytes);
+    }
+    assert!(got == data[..sent], "{} of {sent}", got.len());
+}
+
+#[test]
+fn both_ends_can_begin_at_the_same_time() {
+    // Two sockets connect to each other's ports: with `lo` the first SYN would meet no socket, so
+    // the interface is down while they begin.
+    let mut stack = stack();
+    let [a, b] = [1001, 1002].map(|port| {
+        let id = stack.open(Kind::Tcp(Family::V4)).unwrap();
+        stack.bind(id, v4(port)).unwrap();
+        id
+    });
+    // A socket connects to itself, which is the same with one socket.
+    assert_eq!(stack.connect(a, v4(1001)), Ok(Connect::Done));
+    assert_eq!(send(&mut stack, a, b"self"), Ok(4));
+    assert_eq!(receive(&mut stack, a).unwrap(), b"self");
+    stack.close(b);
+}
+
+#[test]
+fn datagrams_find_their_sockets() {
+    for (family, any, to) in [(Family::V4, v4(53), v4(53)), (Family::V6, v6(53), v6(53))] {
+        let mut stack = stack();
+        let server = stack.open(Kind::Udp(family)).unwrap();
+        stack.bind(server, any).unwrap();
+        let client = stack.open(Kind::Udp(family)).unwrap();
+        assert_eq!(stack.send(client, b"question", Some(to), SendFlags::default()), Ok(8));
+        let mut buffer = [0; 4];
+        let received = stack.receive_from(server, &mut buffer, ReceiveFlags::default()).unwrap();
+        assert_eq!((received.copied, received.length, &buffer), (4, 8, b"ques"));
+        let peer = received.from.unwrap();
+        assert_eq!(stack.send(server, b"", Some(peer), SendFlags::default()), Ok(0));
+        assert!(stack.readiness(client).read);
+        assert_eq!(receive(&mut stack, client).unwrap(), b"");
+        // The other end goes: a connected socket hears of it.
+        stack.connect(client, to).unwrap();
+        stack.close(server);
+        send(&mut stack, client, b"lost").unwrap();
+        assert_eq!(receive(&mut stack, client), Err(Error::ConnectionRefused));
+        let large = vec![1; 65_600];
+        assert_eq!(send(&mut stack, client, &large), Err(Error::MessageTooLong));
+    }
+}
+
+#[test]
+fn an_ipv6_socket_speaks_ipv4() {
+    let mut stack = stack();
+    let any = "[::]:700".parse().unwrap();
+    let listener = listener(&mut stack, any);
+    let client = stack.open(Kind::Tcp(Family::V4)).unwrap();
+    assert_eq!(stack.connect(client, v4(700)), Ok(Connect::Done));
+    let (server, peer) = stack.accept(listener).unwrap();
+    assert!(peer.to_string().starts_with("[::ffff:127.0.0.1]:"), "{peer}");
+    assert_eq!(stack.local_address(server).unwrap().to_string(), "[::ffff:127.0.0.1]:700");
+    let other = stack.open(Kind::Tcp(Family::V4)).unwrap();
+    assert_eq!(stack.bind(other, "0.0.0.0:700".parse().unwrap()), Err(Error::AddressInUse));
+}
+
+#[test]
+fn ports_are_in_use_until_they_are_not() {
+    let mut stack = stack();
+    let first = listener(&mut stack, v4(90));
+    let second = stack.open(Kind::Tcp(Family::V4)).unwrap();
+    assert_eq!(stack.bind(second, v4(90)), Err(Error::AddressInUse));
+    let elsewhere = "192.0.2.1:90".parse().unwrap();
+    assert_eq!(stack.bind(second, elsewhere), Err(Error::AddressNotAvailable));
+    stack.close(first);
+    let (client, server) = pair(&mut stack, v4(90));
+    stack.close(client);
+    stack.close(server);
+    // The connection is in TIME_WAIT now.
+    assert_eq!(stack.bind(second, v4(90)), Err(Error::AddressInUse));
+    stack.configure(second, |options| options.reuse_address = true).unwrap();
+    assert_eq!(stack.bind(second, v4(90)), Ok(()));
+}
+
+#[test]
+fn an_echo_request_is_answered() {
+    for (family, address, message, reply) in [(Family::V4, v4(0), 8, 0), (Family::V6, v6(0), 128, 129)] {
+        let mut stack = stack();
+        let id = stack.open(Kind::IcmpEcho(family)).unwrap();
+        let request = [message, 0, 0, 0, 0, 0, 0, 1, b'p', b'i', b'n', b'g'];
+        stack.send(id, &request, Some(address), SendFlags::default()).unwrap();
+        let answer = receive(&mut stack, id).unwrap();
+        assert_eq!((answer[0], &answer[6..]), (reply, &request[6..]));
+    }
+}
+
+#[test]
+fn a_raw_socket_sees_the_answers() {
+    let mut stack = stack();
+    let id = stack.open(Kind::Raw(Family::V4, 1)).unwrap();
+    let request = [8, 0, 0xf7, 0xfd, 0, 1, 0, 1];
+    stack.send(id, &request, Some(v4(0)), SendFlags::default()).unwrap();
+    let (first, second) = (receive(&mut stack, id).unwrap(), receive(&mut stack, id).unwrap());
+    assert_eq!((first[20], second[20]), (8, 0));
+    assert_eq!(first.len(), 28);
+}
+
+#[test]
+fn idle_peers_are_probed_and_given_up() {
+    let mut stack = stack();
+    let (client, server) = pair(&mut stack, v4(91));
+    stack
+        .configure(client, |options| {
+            options.keep_alive = true;
+            options.keep_idle = Duration::from_secs(10);
+            options.keep_interval = Duration::from_secs(2);
+            options.keep_count = 3;
+        })
+        .unwrap();
+    let mut now = Instant::default();
+    seconds(&mut stack, &mut now, 100);
+    assert_eq!(stack.state(client), Ok(State::Established), "the peer answers");
+    stack.set_up(InterfaceIndex(1), false).unwrap();
+    seconds(&mut stack, &mut now, 20);
+    assert_eq!(stack.take_error(client), Some(Error::NetworkUnreachable), "there is no route");
+    assert_eq!(stack.state(server), Ok(State::Established), "the peer did not ask");
+}
+
+#[test]
+fn a_full_backlog_does_not_lose_the_others() {
+    let mut stack = stack();
+    let listener = stack.open(Kind::Tcp(Family::V4)).unwrap();
+    stack.bind(listener, v4(92)).unwrap();
+    stack.listen(listener, 2).unwrap();
+    let clients: Vec<_> = (0..5)
+        .map(|_| {
+            let id = stack.open(Kind::Tcp(Family::V4)).unwrap();
+            (id, stack.connect(id, v4(92)))
+        })
+        .collect();
+    let done = clients.iter().filter(|client| client.1 == Ok(Connect::Done)).count();
+    assert_eq!(done, 3, "one more than the backlog, as on Linux");
+    let mut now = Instant::default();
+    let mut accepted = 0;
+    for _ in 0..20 {
+        while stack.accept(listener).is_ok() {
+            accepted += 1;
+        }
+        seconds(&mut stack, &mut now, 1);
+    }
+    assert_eq!(accepted, 5);
+    assert!(clients.iter().all(|client| stack.state(client.0) == Ok(State::Established)));
+}
