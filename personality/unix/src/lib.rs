@@ -90,7 +90,7 @@ pub use error::{AttemptError, Error, Result};
 pub use identity::Identity;
 pub use maybe_ready::{BoxFuture, MaybeReady};
 pub use privilege::{Privilege, Privileges};
-pub use user_buffer::{Bytes, CopyError, Part, UserBuffer, copy_in_all, copy_out_all};
+pub use user_buffer::{Bytes, CopyError, Part, UserBuffer, copy_in_all, copy_out_all, resolve_message};
 
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -103,7 +103,7 @@ pub trait UserBuffer: Send {
 
 /// Makes the next `count` bytes resident, as [`UserBuffer::resolve`] does with 4096, for a message
 /// that is copied as a whole or not. `EFAULT` if any of them cannot be made resident.
-pub(crate) async fn resolve_message(buffer: &mut dyn UserBuffer, count: usize, write: bool) -> Result<()> {
+pub async fn resolve_message(buffer: &mut dyn UserBuffer, count: usize, write: bool) -> Result<()> {
     const STEP: usize = 4096;
     let start = buffer.transferred();
     let mut result = Ok(());

@@ -272,6 +272,8 @@ async fn live(
     if let Some(card) = card {
         connect_network(&server, &started, card)?;
     }
+    let network = started.system.vfs().network.clone();
+    driver.spawn_system_task(async move { network.drive().await })?;
     let (system, clock) = (started.system.clone(), started.system.environment().clone());
     driver.spawn_system_task(async move {
         loop {

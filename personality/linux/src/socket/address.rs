@@ -1,5 +1,6 @@
 //! Addresses of sockets.
 
+use super::netlink::NetlinkAddress;
 use crate::layout::Fields;
 use crate::layout::inet::to_internet_address;
 use crate::layout::socket::{address, to_address};
@@ -13,6 +14,7 @@ use unix::{Error, Result};
 pub(crate) enum Address {
     Unix(UnixAddress),
     Internet(SocketAddr),
+    Netlink(NetlinkAddress),
 }
 
 impl Address {
@@ -21,6 +23,7 @@ impl Address {
         match self {
             Address::Unix(name) => to_address(name),
             Address::Internet(address) => to_internet_address(address),
+            Address::Netlink(address) => address.to_bytes(),
         }
     }
 }

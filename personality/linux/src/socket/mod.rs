@@ -3,6 +3,7 @@
 mod address;
 pub(crate) mod inet;
 mod message;
+mod netlink;
 
 pub(crate) use address::Address;
 pub(crate) use message::{MessageFlags, Received, Sending};
@@ -10,18 +11,20 @@ pub(crate) use message::{MessageFlags, Received, Sending};
 use crate::layout::inet::{FAMILY_V4, FAMILY_V6, internet_address};
 use crate::layout::socket::{self, FAMILY_UNIX, socket_type};
 use alloc::sync::Arc;
+use netlink::{FAMILY_NETLINK, NetlinkAddress, NetlinkSocket};
 use unix::file::OpenFile;
 use unix::socket::{
     InetSocket, PeerCredentials, ReceiveHow, SendHow, Shutdown, SocketOptions, SocketType, UnixSocket,
 };
 use unix::vfs::{Caller, FileType, OpenFlags};
-use unix::{Error, Result, UserBuffer};
+use unix::{AttemptError, Error, Result, UserBuffer, resolve_message};
 
 /// A socket, by its family.
 #[derive(Clone)]
 pub(crate) enum Socket {
     Unix(Arc<UnixSocket>),
     Internet(Arc<InetSocket>),
+    Netlink(Arc<NetlinkSocket>),
 }
 
 /// Whether the file is a socket, of any family.
@@ -42,6 +45,7 @@ pub(crate) fn create(
         Ok(FAMILY_UNIX) => unix::socket::socket(caller, unix_type(kind, protocol)?, flags),
         Ok(FAMILY_V4) => inet::create(caller, false, kind, protocol, flags),
         Ok(FAMILY_V6) => inet::create(caller, true, kind, protocol, flags),
+        Ok(FAMILY_NETLINK) => netlink::create(caller, kind, protocol, flags),
         _ => Err(Error::EAFNOSUPPORT),
     }
 }
@@ -76,7 +80,9 @@ pub(crate) fn state_number(state: ::inet::State) -> u8 {
 impl Socket {
     /// The socket that the file is; `None` if it is another kind of file.
     pub(crate) fn of(file: &OpenFile) -> Option<Socket> {
-        file.object_as().map(Socket::Unix).or_else(|| file.object_as().map(Socket::Internet))
+        let internet = || file.object_as().map(Socket::Internet);
+        let netlink = || file.object_as().map(Socket::Netlink);
+        file.object_as().map(Socket::Unix).or_else(internet).or_else(netlink)
     }
 
     /// The number of the socket's family.
@@ -85,6 +91,7 @@ impl Socket {
             Socket::Unix(_) => FAMILY_UNIX,
             Socket::Internet(socket) if socket.is_v6() => FAMILY_V6,
             Socket::Internet(_) => FAMILY_V4,
+            Socket::Netlink(_) => FAMILY_NETLINK,
         }
     }
 
@@ -93,6 +100,7 @@ impl Socket {
         match self {
             Socket::Unix(_) => 0,
             Socket::Internet(socket) => inet::protocol(socket),
+            Socket::Netlink(socket) => socket.protocol(),
         }
     }
 
@@ -101,6 +109,7 @@ impl Socket {
         match self {
             Socket::Unix(socket) => socket.kind(),
             Socket::Internet(socket) => socket.kind(),
+            Socket::Netlink(socket) => socket.kind(),
         }
     }
 
@@ -114,6 +123,7 @@ impl Socket {
         match self {
             Socket::Unix(socket) => socket.options(),
             Socket::Internet(socket) => socket.options(),
+            Socket::Netlink(socket) => socket.options(),
         }
     }
 
@@ -122,6 +132,7 @@ impl Socket {
         match self {
             Socket::Unix(socket) => socket.set_options(options),
             Socket::Internet(socket) => socket.set_options(options),
+            Socket::Netlink(socket) => socket.set_options(options),
         }
     }
 
@@ -130,6 +141,7 @@ impl Socket {
         match self {
             Socket::Unix(socket) => socket.take_error(),
             Socket::Internet(socket) => socket.take_error(),
+            Socket::Netlink(_) => None,
         }
     }
 
@@ -138,6 +150,7 @@ impl Socket {
         match self {
             Socket::Unix(socket) => socket.is_listening(),
             Socket::Internet(socket) => socket.is_listening(),
+            Socket::Netlink(_) => false,
         }
     }
 
@@ -145,7 +158,7 @@ impl Socket {
     pub(crate) fn peer_credentials(&self) -> Option<PeerCredentials> {
         match self {
             Socket::Unix(socket) => socket.peer_credentials(),
-            Socket::Internet(_) => None,
+            Socket::Internet(_) | Socket::Netlink(_) => None,
         }
     }
 
@@ -154,6 +167,7 @@ impl Socket {
         match self {
             Socket::Unix(socket) => Ok(Address::Unix(socket.address())),
             Socket::Internet(socket) => socket.address().map(Address::Internet),
+            Socket::Netlink(socket) => Ok(Address::Netlink(socket.address())),
         }
     }
 
@@ -162,6 +176,8 @@ impl Socket {
         match self {
             Socket::Unix(socket) => socket.peer_address().map(Address::Unix),
             Socket::Internet(socket) => socket.peer_address().map(Address::Internet),
+            // The peer is the system.
+            Socket::Netlink(_) => Ok(Address::Netlink(NetlinkAddress::default())),
         }
     }
 
@@ -170,6 +186,7 @@ impl Socket {
         match self {
             Socket::Unix(socket) => socket.bind(caller, socket::address(bytes)?).await,
             Socket::Internet(socket) => socket.bind(caller, internet_address(bytes, socket.is_v6())?),
+            Socket::Netlink(socket) => socket.bind(caller, bytes),
         }
     }
 
@@ -178,6 +195,7 @@ impl Socket {
         match self {
             Socket::Unix(socket) => socket.listen(caller, backlog),
             Socket::Internet(socket) => socket.listen(backlog),
+            Socket::Netlink(_) => Err(Error::EOPNOTSUPP),
         }
     }
 
@@ -190,6 +208,7 @@ impl Socket {
                 socket.connect(caller, &name, nonblock).await
             }
             Socket::Internet(socket) => socket.connect(caller, inet::of_peer(socket, bytes)?, nonblock).await,
+            Socket::Netlink(socket) => socket.connect(caller, bytes),
         }
     }
 
@@ -203,6 +222,7 @@ impl Socket {
         match self {
             Socket::Unix(socket) => socket.accept(caller, nonblock, flags).await,
             Socket::Internet(socket) => socket.accept(caller, nonblock, flags).await,
+            Socket::Netlink(_) => Err(Error::EOPNOTSUPP),
         }
     }
 
@@ -214,6 +234,7 @@ impl Socket {
                 Ok(())
             }
             Socket::Internet(socket) => socket.shutdown(how),
+            Socket::Netlink(_) => Err(Error::EOPNOTSUPP),
         }
     }
 
@@ -243,6 +264,16 @@ impl Socket {
                 socket.send(caller, from, how).await
             }
             Socket::Internet(socket) => inet::send(socket, caller, from, sending).await,
+            Socket::Netlink(socket) => loop {
+                match socket.send(caller, from, &sending) {
+                    Ok(count) => return Ok(count),
+                    Err(AttemptError::Failed(error)) => return Err(error),
+                    Err(_) => {
+                        let count = from.remaining();
+                        resolve_message(from, count, false).await?;
+                    }
+                }
+            },
         }
     }
 
@@ -265,6 +296,7 @@ impl Socket {
                 Ok(Received::of_unix(socket, received))
             }
             Socket::Internet(socket) => inet::receive(socket, caller, to, flags, nonblock).await,
+            Socket::Netlink(socket) => socket.receive(caller, to, flags, nonblock).await,
         }
     }
 }

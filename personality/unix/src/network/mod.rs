@@ -16,7 +16,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::time::Duration;
-use inet::{Instant, Limits, SocketId, Stack};
+use inet::{Instant, Limits, SocketId, SocketInfo, Stack};
 
 /// The network of a system.
 pub struct Network {
@@ -37,6 +37,16 @@ pub(crate) struct State {
     sockets: BTreeMap<SocketId, Weak<InetSocket>>,
     /// When the timer's task looks again; `None`: it waits to be woken.
     armed: Option<Instant>,
+}
+
+/// A socket in the lists that programs read.
+pub struct SocketEntry {
+    /// What the stack says about it.
+    pub info: SocketInfo,
+    /// The user that made or accepted it; the superuser for one that no program has.
+    pub user: u32,
+    /// Its number as a file; 0 for one that no program has.
+    pub inode: u64,
 }
 
 /// A socket that became ready, and for what.
@@ -86,6 +96,22 @@ impl Network {
             self.frames.wake(Readiness::READ);
         }
         result
+    }
+
+    /// All sockets, with connections that no program has any more, or none yet.
+    pub fn sockets(&self) -> Vec<SocketEntry> {
+        self.with_state(|state| {
+            let entry = |info: SocketInfo| {
+                let socket = info.id.and_then(|id| state.sockets.get(&id)?.upgrade());
+                let (user, inode) = socket.as_ref().map_or((0, 0), |socket| (socket.user(), socket.inode()));
+                // A last reference must not be dropped while the network is locked.
+                (SocketEntry { info, user, inode }, socket)
+            };
+            state.stack.sockets().into_iter().map(entry).collect::<Vec<_>>()
+        })
+        .into_iter()
+        .map(|(entry, _)| entry)
+        .collect()
     }
 
     /// Does what is due, whenever something is: timers of connections, packets that wait. Never

@@ -14,6 +14,7 @@ use unix::socket::SocketOptions;
 use unix::{Error, Privilege, Result};
 
 const LEVEL_SOCKET: u32 = 1;
+const LEVEL_NETLINK: u32 = 270;
 const TYPE: u32 = 3;
 const ERROR: u32 = 4;
 const SEND_BUFFER: u32 = 7;
@@ -49,6 +50,8 @@ pub(crate) async fn setsockopt<M: Machine>(call: &Call<'_, M>) -> Done {
             done?;
             return Ok(0);
         }
+    } else if matches!(&socket, Socket::Netlink(_)) && level == LEVEL_NETLINK {
+        return netlink_option(option).map(|()| 0).map_err(Into::into);
     } else if level != LEVEL_SOCKET {
         return Err(Error::EOPNOTSUPP.into());
     }
@@ -116,6 +119,12 @@ pub(crate) async fn getsockopt<M: Machine>(call: &Call<'_, M>) -> Done {
     call.write(call.arg(3), shown).await?;
     call.write(call.arg(4), &(shown.len() as u32).to_le_bytes()).await?;
     Ok(0)
+}
+
+/// Sets an option of netlink(7): groups whose messages are never sent here, and hints about how to
+/// answer.
+fn netlink_option(option: u32) -> Result<()> {
+    if matches!(option, 1..=5 | 8 | 10 | 11 | 12) { Ok(()) } else { Err(Error::ENOPROTOOPT) }
 }
 
 fn option_value(socket: &Socket, options: &SocketOptions, option: u32) -> Result<Vec<u8>> {

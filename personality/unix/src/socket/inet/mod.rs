@@ -35,7 +35,7 @@ pub struct InetSocket {
     /// A connection has been begun, and no call has been told yet that it was made.
     is_connecting: AtomicBool,
     /// The charge for the socket, to the user that made or accepted it.
-    _charge: Charge,
+    charge: Charge,
 }
 
 /// Makes a socket. `EPERM` for a raw socket without the privilege, `ENOMEM`, `ENOBUFS`.
@@ -84,7 +84,7 @@ impl InetSocket {
             options: SpinLock::new(options),
             queue: PollQueue::new(),
             is_connecting: AtomicBool::new(false),
-            _charge: charge,
+            charge,
         });
         state.register(id, socket.this.clone());
         socket
@@ -98,6 +98,16 @@ impl InetSocket {
     /// What the socket is for the stack.
     pub fn protocol(&self) -> Kind {
         self.kind
+    }
+
+    /// The id of the user that made or accepted the socket.
+    pub fn user(&self) -> u32 {
+        self.charge.account().user()
+    }
+
+    /// The number of the socket as a file without a name.
+    pub fn inode(&self) -> u64 {
+        self.this.as_ptr().addr() as u64 >> 4
     }
 
     /// The network that the socket is in.
