@@ -8,7 +8,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 /// The driver of the network device. QEMU's arguments for the device are the network's.
-const NET: Device = Device {
+pub(crate) const NET: Device = Device {
     qemu: "",
     program: "virtio-net",
     server: "server net
@@ -152,11 +152,23 @@ impl Machine {
             }
             Network::Connect(port) => format!("socket,id=net,connect=127.0.0.1:{port}"),
         };
-        let device = format!("virtio-net-pci,disable-legacy=on,romfile=,netdev=net,mac={}", address(network));
-        self.extra.extend(["-netdev".into(), backend, "-device".into(), device]);
+        self.extra.extend(["-netdev".into(), backend, "-device".into(), device(network)]);
         self.devices.push(NET);
         Ok(())
     }
+}
+
+/// QEMU's arguments for the network of a test's machine, if it has one: the emulator's, from which
+/// nothing goes out. At port 7 of 10.0.2.100 a program of the host sends back what it gets.
+pub(crate) fn of_tests(wanted: bool) -> impl Iterator<Item = String> {
+    let backend = "user,id=net,restrict=on,guestfwd=tcp:10.0.2.100:7-cmd:cat".to_string();
+    let device = device(&Network::User);
+    ["-netdev".to_string(), backend, "-device".into(), device].into_iter().filter(move |_| wanted)
+}
+
+/// QEMU's description of the device that is connected with a network.
+fn device(network: &Network) -> String {
+    format!("virtio-net-pci,disable-legacy=on,romfile=,netdev=net,mac={}", address(network))
 }
 
 /// The address of a machine's device, which no other machine in the same network may have.
