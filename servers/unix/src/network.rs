@@ -198,23 +198,24 @@ pub(crate) async fn configure(
     if let Err(error) = begun {
         log(format_args!("{NAME} gets no address: {error:?}"));
     }
-    let (mut known, mut looks) = (Vec::new(), 0);
+    let (mut known, mut looks) = (None, 0);
     loop {
         let lease = network.with(|stack| stack.lease(index).cloned());
         if let Some(lease) = lease
-            && lease.name_servers != known
+            && known.as_ref() != Some(&lease.name_servers)
         {
             log(format_args!("{NAME} has the address {} from {}", lease.prefix.address, lease.server));
-            known = lease.name_servers;
-            let lines: String = known.iter().map(|server| format!("nameserver {server}\n")).collect();
+            let lines: String =
+                lease.name_servers.iter().map(|server| format!("nameserver {server}\n")).collect();
+            known = Some(lease.name_servers);
             if let Err(error) = write_file(&init, b"/etc", b"resolv.conf", lines.as_bytes()).await {
                 log(format_args!("/etc/resolv.conf cannot be written: {error:?}"));
             }
-        } else if known.is_empty() && looks == PATIENCE {
+        } else if known.is_none() && looks == PATIENCE {
             log(format_args!("{NAME}: no server of addresses has answered yet"));
         }
         looks += 1;
-        let pause = if known.is_empty() && looks < PATIENCE { LOOK } else { LATER };
+        let pause = if known.is_none() && looks < PATIENCE { LOOK } else { LATER };
         clock.sleep_until(clock.monotonic() + pause).await;
     }
 }
