@@ -104,7 +104,6 @@ impl Fragments {
     }
 
     /// Bytes that wait.
-    #[cfg(test)]
     pub(crate) fn held(&self) -> usize {
         self.bytes
     }

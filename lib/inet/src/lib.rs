@@ -15,6 +15,7 @@ extern crate alloc;
 
 mod addresses;
 mod checksum;
+mod dhcp;
 mod discovery;
 mod error;
 mod flow;

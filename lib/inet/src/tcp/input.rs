@@ -290,8 +290,10 @@ impl Connection {
 
     /// Both ends have finished: the connection goes to TIME_WAIT.
     fn linger(&mut self, net: &mut Net) {
+        let ack_now = self.ack_now;
         self.lingering = true;
         self.die(None, net);
+        self.ack_now = ack_now;
     }
 
     /// Takes the data of a segment that is in the window.

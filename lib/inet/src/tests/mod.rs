@@ -1,6 +1,11 @@
 //! Tests of whole stacks.
 
+mod cable;
+mod dhcp;
+mod discovery;
+mod hostile;
 mod loopback;
+mod rules;
 
 use crate::*;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
