@@ -84,7 +84,7 @@ curl -s 'http://[::1]:8080/numbers' | cksum
 curl -s -o /dev/null -w '%{http_code}\n' http://127.0.0.1:8080/nothing
 for i in 1 2 3 4 5 6 7 8 9 10; do echo "url = http://127.0.0.1:8080/numbers"; done >urls
 curl -s -K urls | cksum
-nginx -c /tmp/loopback/nginx.conf -s quit
+nginx -c /tmp/loopback/nginx.conf -s quit 2>/dev/null
 for try in 1 2 3 4 5 6 7 8 9 10; do pgrep -x nginx >/dev/null || break; sleep 1; done
 curl -s http://127.0.0.1:8080/; echo "status $?"
 
