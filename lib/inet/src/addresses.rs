@@ -129,7 +129,7 @@ impl Net {
 }
 
 /// A prefix whose address has no bits of hosts.
-fn network(prefix: &Prefix) -> Prefix {
+pub(crate) fn network(prefix: &Prefix) -> Prefix {
     let address = match prefix.address {
         IpAddr::V4(address) => {
             let mask = u32::MAX.checked_shl(32 - u32::from(prefix.length)).unwrap_or(0);

@@ -58,6 +58,8 @@ pub(crate) struct Net {
     /// Changes with interfaces, addresses, routes and path MTUs: paths of another generation are
     /// looked up again.
     pub(crate) generation: u64,
+    /// IPv6 addresses that another system may have, and until when its answer is waited for.
+    pub(crate) duplicates: Vec<(InterfaceIndex, Ipv6Addr, Instant)>,
     pub(crate) neighbours: Neighbours,
     pub(crate) fragments: Fragments,
     /// The largest packets that paths take, where routers said so, and until when.
@@ -103,6 +105,7 @@ impl Net {
             addresses: Vec::new(),
             routes: Vec::new(),
             generation: 1,
+            duplicates: Vec::new(),
             neighbours: Neighbours::new(Key::new(other)),
             fragments: Fragments::default(),
             path_mtus: BTreeMap::new(),

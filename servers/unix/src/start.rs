@@ -108,6 +108,8 @@ async fn add_disk<M: Machine>(
 
 /// The major device number of disks: the first of those that Linux gives to virtio disks.
 const DISKS: u32 = 254;
+/// One part in so many of the server's memory may be buffers of the network.
+const NETWORK_PART: u64 = 8;
 /// How many files the root file system may have in a machine with little memory.
 const LEAST_FILES: u64 = 1 << 16;
 /// The device number by which the console appears as a serial line.
@@ -148,6 +150,8 @@ pub async fn system<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
         Err(archive) => unpack(server, archive, &options, &memory, &environment).await?,
     };
     let vfs = Vfs::new(bottom, "rootfs", environment.clone());
+    let network_bytes = capacity.server_memory / NETWORK_PART;
+    vfs.network.limit_memory(usize::try_from(network_bytes).unwrap_or(usize::MAX));
     file_systems.into_iter().for_each(|(name, kind)| vfs.register_file_system(name, kind));
     for (index, (store, about)) in (0..).zip(disks) {
         add_disk(&vfs.disks, &vm, index, store, about).await?;

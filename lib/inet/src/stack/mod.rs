@@ -145,10 +145,10 @@ impl Stack {
         self.net.advance_neighbours();
         self.net.advance_v6();
         self.advance_dhcp();
-        while let Some(&(at, timed)) = self.timers.first()
-            && at <= now
-        {
-            self.timers.pop_first();
+        // A timer that is set again for this moment has to wait for the next call.
+        for _ in 0..self.timers.len() {
+            let Some(&(at, timed)) = self.timers.first().filter(|(at, _)| *at <= now) else { break };
+            self.timers.remove(&(at, timed));
             match timed {
                 Timed::Socket(index) => self.expire(index),
                 Timed::Half(serial) => self.expire_half(serial),
@@ -187,6 +187,7 @@ impl Stack {
     /// Delivers what the system sent to itself, and tells of packets that could not be delivered.
     fn pump(&mut self) {
         for _ in 0..LOOPED {
+            self.tap_sent();
             let Some(looped) = self.net.looped.pop_front() else { break };
             self.net.looped_bytes -= looped.bytes.len();
             self.take_looped(looped.interface, &looped.bytes);
@@ -196,6 +197,10 @@ impl Stack {
             self.unreachable(&packet);
             self.net.recycle(packet);
         }
+    }
+
+    /// Gives packet sockets the frames that have been sent.
+    fn tap_sent(&mut self) {
         while let Some(tapped) = self.net.tapped.pop_front() {
             self.tap(tapped.interface, &tapped.bytes, LinkClass::Outgoing);
             self.net.recycle(tapped.bytes);

@@ -55,6 +55,8 @@ pub(crate) struct Connection {
     pub(crate) urgent_out: Option<Seq>,
     /// Segments that are not full wait until this moment.
     pub(crate) corked: Option<Instant>,
+    /// Segments have waited long enough to become full.
+    pub(crate) uncorked: bool,
     /// The program has said that more follows.
     pub(crate) more: bool,
 
@@ -153,6 +155,7 @@ impl Connection {
             small_end: iss,
             urgent_out: None,
             corked: None,
+            uncorked: false,
             more: false,
             rcv_nxt: Seq(0),
             receiving: Ring::default(),

@@ -37,6 +37,8 @@ pub(crate) struct Half {
     /// The peer's time stamp.
     stamp: Option<u32>,
     pub(crate) tries: u32,
+    /// When the answer was sent, if it was sent once.
+    answered: Option<Instant>,
     pub(crate) deadline: Instant,
     /// Of the listener.
     pub(crate) hops: u8,
@@ -66,6 +68,7 @@ impl Half {
             sack: syn.sack_permitted,
             stamp: syn.stamp.map(|stamp| stamp.0),
             tries: 0,
+            answered: None,
             deadline: now + RETRY,
             hops: options.hops,
             traffic_class: options.traffic_class,
@@ -102,6 +105,7 @@ impl Half {
     /// Answers the SYN.
     pub(crate) fn answer(&mut self, net: &mut Net) {
         self.deadline = net.now + RETRY * (1 << self.tries.min(6));
+        self.answered = (self.tries == 0).then_some(net.now);
         self.send(net, net.now.stamp());
     }
 
@@ -162,6 +166,9 @@ impl Half {
         connection.edge = connection.rcv_nxt + 65535;
         connection.window_seq = self.irs;
         connection.nxt = self.iss + 1;
+        if let Some(answered) = self.answered {
+            connection.round_trip.add(now.since(answered));
+        }
         connection.establish();
         connection
     }

@@ -163,8 +163,10 @@ impl Connection {
             return false;
         }
         if options.cork || self.more {
-            let until = *self.corked.get_or_insert(net.now + CORKED);
-            return until > net.now;
+            if !self.uncorked {
+                self.corked.get_or_insert(net.now + CORKED);
+            }
+            return !self.uncorked;
         }
         self.corked = None;
         !options.no_delay && self.small_end.after(self.una) && self.urgent_out.is_none()
@@ -190,6 +192,8 @@ impl Connection {
             }
             self.nxt = end;
         }
+        self.corked = None;
+        self.uncorked = false;
         self.sent_at = net.now;
         self.waiting_since.get_or_insert(net.now);
         if self.retransmit_at.is_none() || start == self.una {
@@ -296,7 +300,7 @@ impl Connection {
         let in_flight = self.nxt.after(self.una);
         let waits = self.sending.len() > self.sent();
         if !in_flight {
-            if !waits || self.corked.is_some_and(|until| until > net.now) {
+            if !waits || self.corked.is_some() {
                 self.retransmit_at = None;
                 self.waiting_since = None;
             } else if self.retransmit_at.is_none() {
@@ -330,6 +334,10 @@ impl Connection {
         if self.ack_at.is_some_and(|at| at <= now) {
             self.ack_now = true;
         }
+        if self.corked.is_some_and(|at| at <= now) {
+            self.corked = None;
+            self.uncorked = true;
+        }
         if self.retransmit_at.is_some_and(|at| at <= now) {
             self.retransmit(net, options);
         }
@@ -359,7 +367,8 @@ impl Connection {
         let waited = self.waiting_since.map_or(Duration::ZERO, |since| net.now.since(since));
         let late = options.user_timeout.is_some_and(|most| waited >= most && !most.is_zero());
         let silent = net.now.since(self.heard_at) >= self.round_trip.timeout(self.backoff);
-        if (self.backoff >= retries && silent) || late {
+        // A peer that keeps its window closed cannot hold a connection that nobody has any more.
+        if self.backoff >= retries && (silent || self.orphan) || late {
             let error = self.soft_error.unwrap_or(Error::TimedOut);
             self.die(Some(error), net);
             return;

@@ -17,7 +17,7 @@ pub(crate) struct Cable {
 
 impl Cable {
     pub(crate) fn new(offload: Offload, mtu: usize, bad: u64, seed: u8) -> Cable {
-        let mut stacks = [1, 2].map(|number| Stack::new([number + seed; 32], Limits::default()));
+        let mut stacks = [1, 2].map(|number| Stack::new([seed.wrapping_add(number); 32], Limits::default()));
         let mut interfaces = [InterfaceIndex(0); 2];
         for (at, stack) in stacks.iter_mut().enumerate() {
             let mac = [2, 0, 0, 0, 0, at as u8 + 1];

@@ -32,6 +32,28 @@ fn complete(frame: &mut [u8]) {
     frame[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
+/// Completes the checksum of a frame of IPv6 without further headers.
+fn complete_v6(frame: &mut [u8]) {
+    use crate::checksum::{fold, pseudo, sum};
+    let at = match frame[20] {
+        6 => 54 + 16,
+        17 => 54 + 6,
+        58 => 54 + 2,
+        _ => return,
+    };
+    if at + 2 > frame.len() {
+        return;
+    }
+    frame[at..at + 2].fill(0);
+    let address = |at: usize| {
+        let octets: [u8; 16] = frame[at..at + 16].try_into().unwrap();
+        IpAddr::V6(octets.into())
+    };
+    let head = pseudo(address(22), address(38), frame[20], frame.len() - 54);
+    let value = !fold(sum(&frame[54..], head));
+    frame[at..at + 2].copy_from_slice(&value.to_be_bytes());
+}
+
 /// A frame to 10.0.0.2.
 fn frame(source: [u8; 4], protocol: u8, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 9, 8, 0];
@@ -177,7 +199,7 @@ fn noise(rounds: u64) {
             let client = cable.stacks[0].open(Kind::Tcp(Family::V4)).unwrap();
             cable.stacks[0].connect(client, there(80)).unwrap();
             cable.run(Duration::from_millis(10));
-            let (server, peer) = cable.stacks[1].accept(listener).unwrap();
+            let (server, _) = cable.stacks[1].accept(listener).unwrap();
             // Segments of the connection itself, as the peer would send them.
             real = vec![syn(1), frame([10, 0, 0, 1], 17, &[4, 0, 0, 53, 0, 12, 0, 0, 1, 2, 3, 4])];
             real.push(frame([10, 0, 0, 1], 1, &[8, 0, 0, 0, 0, 1, 0, 1, 5, 6, 7]));
@@ -198,6 +220,15 @@ fn noise(rounds: u64) {
                 (58, vec![128, 0, 0, 0, 0, 1, 0, 2]),
                 (0, vec![58, 0, 1, 4, 0, 0, 0, 0, 135, 0]),
                 (44, vec![17, 0, 0, 1, 0, 0, 0, 9, 1, 2, 3, 4, 5, 6, 7, 8]),
+                (
+                    58,
+                    [
+                        &[135, 0, 0, 0, 0, 0, 0, 0, 0xfe, 0x80][..],
+                        &[0; 9],
+                        &[0xff, 0xfe, 0, 0, 2, 1, 1, 2, 0, 0, 0, 0, 1],
+                    ]
+                    .concat(),
+                ),
             ] {
                 let mut bytes = vec![0x33, 0x33, 0, 0, 0, 1, 2, 0, 0, 0, 0, 1, 0x86, 0xdd];
                 bytes.extend_from_slice(&[0x60, 0, 0, 0, 0, body.len() as u8, next, 255]);
@@ -206,7 +237,7 @@ fn noise(rounds: u64) {
                 bytes.extend_from_slice(&body);
                 real.push(bytes);
             }
-            let _ = peer;
+            real.push(super::discovery::advertisement(1800, 86_400));
         }
         let mut bytes = if random.next().is_multiple_of(8) {
             let length = (random.next() % 200) as usize;
@@ -229,6 +260,10 @@ fn noise(rounds: u64) {
                 bytes[16..18].copy_from_slice(&length.to_be_bytes());
             }
             complete(&mut bytes);
+        } else if bytes.len() > 54 && bytes[12..14] == [0x86, 0xdd] && !random.next().is_multiple_of(8) {
+            let length = (bytes.len() - 54) as u16;
+            bytes[18..20].copy_from_slice(&length.to_be_bytes());
+            complete_v6(&mut bytes);
         }
         cable.now = cable.now + Duration::from_micros(random.next() % 2000);
         cable.stacks[1].receive(cable.interfaces[1], &bytes, cable.now);

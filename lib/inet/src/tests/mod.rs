@@ -2,8 +2,10 @@
 
 mod cable;
 mod dhcp;
+mod discovery;
 mod hostile;
 mod loopback;
+mod rules;
 
 use crate::*;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

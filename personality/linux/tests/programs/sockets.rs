@@ -28,8 +28,9 @@ async fn header(
 fn unknown_families_and_types_are_refused() {
     run(async |p| {
         for (arguments, expected) in [
-            ([2, STREAM, 0], -97),
-            ([10, DATAGRAM, 0], -97),
+            ([2, STREAM, 17], -93),
+            ([10, 5, 0], -94),
+            ([2, 9, 0], -22),
             ([40, STREAM, 0], -97),
             ([16, STREAM, 0], -94),
             ([16, 3, 3], -93),

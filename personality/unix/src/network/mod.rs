@@ -24,6 +24,8 @@ pub struct Network {
     /// The stack, which is made when it is first used: only then is its seed taken from the random
     /// source.
     state: SpinLock<Option<Box<State>>>,
+    /// How much the stack may hold.
+    limits: SpinLock<Limits>,
     /// The task that runs [`Network::drive`]; woken when it has to look earlier than it meant to.
     timer: PollQueue,
     /// The tasks that bring frames to drivers; woken when there are frames.
@@ -55,8 +57,19 @@ type Woken = (Arc<InetSocket>, Readiness);
 impl Network {
     /// Makes a network with the interface `lo` only.
     pub fn new(environment: Arc<dyn Environment>) -> Arc<Network> {
-        let (state, timer, frames) = (SpinLock::new(None), PollQueue::new(), PollQueue::new());
-        Arc::new(Network { environment, state, timer, frames })
+        let (state, limits) = (SpinLock::new(None), SpinLock::new(Limits::default()));
+        let (timer, frames) = (PollQueue::new(), PollQueue::new());
+        Arc::new(Network { environment, state, limits, timer, frames })
+    }
+
+    /// Limits what the buffers of all sockets hold to so many bytes, and the number of sockets in
+    /// proportion. Has no effect after the first use of the network.
+    pub fn limit_memory(&self, bytes: usize) {
+        /// Bytes of buffers for each socket that there may be.
+        const SHARE: usize = 4096;
+        let usual = Limits::default();
+        let (memory, sockets) = (bytes.min(usual.memory), (bytes / SHARE).min(usual.sockets));
+        *self.limits.lock() = Limits { memory, sockets, ..usual };
     }
 
     /// The time, as the stack counts it.
@@ -75,7 +88,8 @@ impl Network {
         let now = self.now();
         let mut woken = Vec::new();
         let mut guard = self.state.lock();
-        let state = guard.get_or_insert_with(|| Box::new(State::new(&*self.environment)));
+        let state =
+            guard.get_or_insert_with(|| Box::new(State::new(&*self.environment, *self.limits.lock())));
         state.stack.at(now);
         let result = work(state);
         // Packets on `lo` arrive before the caller goes on, so that no task has to run for them.
@@ -139,10 +153,10 @@ impl Network {
 }
 
 impl State {
-    fn new(environment: &dyn Environment) -> State {
+    fn new(environment: &dyn Environment, limits: Limits) -> State {
         let mut seed = [0; 32];
         environment.fill_random(&mut seed);
-        State { stack: Stack::new(seed, Limits::default()), sockets: BTreeMap::new(), armed: None }
+        State { stack: Stack::new(seed, limits), sockets: BTreeMap::new(), armed: None }
     }
 
     /// Makes the socket known, so that it is told when it becomes ready.

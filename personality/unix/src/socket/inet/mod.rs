@@ -47,8 +47,7 @@ pub fn inet_socket(caller: &Caller<'_>, kind: Kind, flags: OpenFlags) -> Result<
     let charge = charge(caller)?;
     let network = caller.vfs.network.clone();
     let socket = network.with_state(|state| {
-        // Until the stack has sockets, there are no such families.
-        let id = state.stack.open(kind).map_err(|_| Error::EAFNOSUPPORT)?;
+        let id = state.stack.open(kind)?;
         Ok::<_, Error>(InetSocket::make(&network, state, id, kind, SocketOptions::default(), charge))
     })?;
     Ok(OpenFile::of_object(socket, flags | OpenFlags::READ_WRITE))
