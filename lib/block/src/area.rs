@@ -1,18 +1,18 @@
 //! The memory that a client shares with the driver.
 
 use crate::SLOTS;
-use crate::lane::Lane;
 use crate::request::Slot;
+use ring::lane::Lane;
 
 /// The structure of the shared memory. If it is all zero, there are no requests and no answers.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Area {
     /// The numbers of the slots with new requests.
-    pub(crate) requests: Lane,
+    pub(crate) requests: Lane<SLOTS>,
     /// The numbers of the slots whose requests have ended (bits 0..32), with the number of the
     /// result (32..64).
-    pub(crate) answers: Lane,
+    pub(crate) answers: Lane<SLOTS>,
     pub(crate) slots: [Slot; SLOTS],
 }
 

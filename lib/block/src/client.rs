@@ -1,10 +1,10 @@
 //! The client's half of the way to a block device.
 
 use crate::area::Area;
-use crate::lane::{Receiver, Sender};
 use crate::request::{Operation, Request};
 use crate::{Error, SLOTS};
 use alloc::collections::VecDeque;
+use ring::lane::{Receiver, Sender};
 
 /// The number of a request, which no other request of the client has or had. Numbers grow in the
 /// order of issue.
@@ -24,8 +24,8 @@ struct Entry {
 #[derive(Debug)]
 struct Ends<'a> {
     area: &'a Area,
-    requests: Sender<'a>,
-    answers: Receiver<'a>,
+    requests: Sender<'a, SLOTS>,
+    answers: Receiver<'a, SLOTS>,
     in_use: u64,
 }
 

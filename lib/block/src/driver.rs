@@ -2,11 +2,11 @@
 
 use crate::area::Area;
 use crate::description::Description;
-use crate::lane::{Receiver, Sender};
 use crate::pools::{Piece, Pools};
 use crate::request::Operation;
 use crate::{Error, SECTOR, SLOTS};
 use alloc::vec::Vec;
+use ring::lane::{Receiver, Sender};
 
 /// A request that the driver has taken and not answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,8 +29,8 @@ pub struct Job {
 #[derive(Debug)]
 pub struct Driver<'a> {
     area: &'a Area,
-    requests: Receiver<'a>,
-    answers: Sender<'a>,
+    requests: Receiver<'a, SLOTS>,
+    answers: Sender<'a, SLOTS>,
     /// The slots of the requests that have no answer yet.
     taken: u64,
     is_broken: bool,

@@ -1,10 +1,10 @@
 //! Requests to a block device, in memory that its driver shares with one client
-//! (`interfaces/block.defs`). Neither side trusts the other.
+//! (`interfaces/block.defs`). Neither side trusts the other. [`ring::lane`] is one direction of the
+//! way.
 //!
 //! | module | subject |
 //! |---|---|
 //! | [`request`] | what a request asks for, and its words in shared memory |
-//! | [`lane`] | one direction of the way: a ring of words, and when a side notifies the other |
 //! | [`area`] | the shared memory |
 //! | `attach` | how a client finds the driver and shares memory with it |
 //! | [`client`] | the client's half: several requests outstanding, and a driver that may end |
@@ -37,7 +37,6 @@ pub mod attach;
 pub mod client;
 pub mod description;
 pub mod driver;
-pub mod lane;
 pub mod pools;
 pub mod request;
 

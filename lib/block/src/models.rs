@@ -1,42 +1,10 @@
-//! The two sides of a lane on two processors, explored by loom: every interleaving.
+//! The client and the driver on two processors, explored by loom: every interleaving.
 
-use crate::SLOTS;
 use crate::area::Area;
-use crate::lane::{Lane, Receiver, Sender};
 use crate::request::{Operation, Request, Segments};
-use loom::sync::{Arc, Notify};
+use loom::sync::Arc;
 use loom::thread;
-
-#[test]
-fn loom_a_receiver_that_sleeps_is_notified_of_each_word() {
-    loom::model(|| {
-        let shared = Arc::new((Lane::default(), Notify::new()));
-        let other = shared.clone();
-        let receiver = thread::spawn(move || {
-            let mut receiver = Receiver::new(&other.0);
-            let mut got = 0;
-            while got < SLOTS as u64 {
-                match receiver.receive().unwrap() {
-                    Some(word) => {
-                        got += 1;
-                        assert_eq!(word, got);
-                    }
-                    None if receiver.sleep() => {}
-                    // Loom fails if the notification never comes.
-                    None => other.1.wait(),
-                }
-            }
-        });
-        let mut sender = Sender::new(&shared.0);
-        for word in 1..=SLOTS as u64 {
-            sender.send(word);
-            if sender.must_notify() {
-                shared.1.notify();
-            }
-        }
-        receiver.join().unwrap();
-    });
-}
+use ring::lane::{Receiver, Sender};
 
 #[test]
 fn loom_the_driver_reads_the_whole_request() {

@@ -32,6 +32,11 @@ impl<T> Client<T> {
         extension::notify(self.thread, self.bits).is_ok()
     }
 
+    /// Whether the client has ended.
+    pub fn has_ended(&self) -> bool {
+        extension::notify(self.thread, 0).is_err()
+    }
+
     /// Makes the server that sends this request the client in `place`, instead of an earlier one,
     /// which must have ended. Its `size` bytes of shared memory are mapped at `address`, and `open`
     /// makes the driver's end of them. Blocks until root has answered.
@@ -51,7 +56,7 @@ impl<T> Client<T> {
         open: impl FnOnce() -> T,
     ) -> Result<(), Status> {
         // A client that cannot be notified has ended, and a new one may take its place.
-        if place.as_ref().is_some_and(|client| extension::notify(client.thread, 0).is_ok()) {
+        if place.as_ref().is_some_and(|client| !client.has_ended()) {
             return Err(Status::InUse);
         }
         *place = None;

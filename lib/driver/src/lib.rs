@@ -40,6 +40,12 @@ pub trait Driver {
         Time::NEVER
     }
 
+    /// An interrupt has come from the thread `from`, one of [`interrupts`](Self::interrupts). It is
+    /// served after this call.
+    fn interrupted(&mut self, from: ThreadId) {
+        let _ = from;
+    }
+
     /// Does everything that there is to do for the device and the clients. Called at the start,
     /// after each interrupt, and after each notification with [`WORK`].
     fn serve(&mut self);
@@ -90,6 +96,7 @@ fn run(driver: &mut impl Driver) -> ! {
             Interrupts::Line(line) if from == line => {
                 // The device is served before the answer, so that a line that stays raised does not
                 // interrupt again, and after it, for what the device has done in between.
+                driver.interrupted(from);
                 driver.serve();
                 acknowledge(from);
                 driver.serve();
@@ -97,6 +104,7 @@ fn run(driver: &mut impl Driver) -> ! {
             Interrupts::Messages(all) if all.contains(&from) => {
                 // What the device does after the answer interrupts again.
                 acknowledge(from);
+                driver.interrupted(from);
                 driver.serve();
             }
             _ if from.is_nil() && tag.label() == NOTIFICATION_LABEL => {

@@ -29,6 +29,11 @@ pub mod file_channel;
 #[allow(clippy::all, reason = "written by a program")]
 pub mod input;
 
+/// The interface of the driver of a network interface.
+#[rustfmt::skip]
+#[allow(clippy::all, reason = "written by a program")]
+pub mod net;
+
 /// The interface of root to the servers that it has started.
 #[rustfmt::skip]
 #[allow(clippy::all, reason = "written by a program")]

@@ -3,8 +3,12 @@
 //! Each side counts its own bytes privately and only publishes the count. A count of the other side
 //! is used only if it is possible. An impossible count is treated as "nothing to read" or "no
 //! room".
-#![cfg_attr(not(test), no_std)]
+//!
+//! [`lane`] is a ring of words that never fills, for a client and a driver.
+#![cfg_attr(not(any(test, loom)), no_std)]
 #![forbid(unsafe_code)]
+
+pub mod lane;
 
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
@@ -167,7 +171,7 @@ impl<'a, const SIZE: usize> Reader<'a, SIZE> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -65,6 +65,7 @@ pub fn number(error: Error) -> i32 {
         Error::EAFNOSUPPORT => 97,
         Error::EADDRINUSE => 98,
         Error::EADDRNOTAVAIL => 99,
+        Error::ENETDOWN => 100,
         Error::ENETUNREACH => 101,
         Error::ECONNABORTED => 103,
         Error::ECONNRESET => 104,

@@ -23,6 +23,7 @@
 //! | `linux` | the state that all threads of Linux programs share |
 //! | `auxiliary` | the auxiliary vector |
 //! | `version` | the version of Linux that programs see |
+//! | `socket` | sockets of all families |
 //! | `epoll`, `eventfd`, `inotify`, `pidfd`, `signalfd`, `timerfd` | files that only Linux has |
 //! | `procfs`, `sysfs`, `kmsg` | file systems and a device that only Linux has |
 //! | `system` | registers them in a system |
@@ -54,6 +55,7 @@ mod pidfd;
 mod procfs;
 mod return_to_user;
 mod signalfd;
+mod socket;
 mod sysfs;
 mod system;
 mod timerfd;

@@ -162,6 +162,11 @@ impl Account {
         Arc::new(Account { user, settings, amounts: Default::default() })
     }
 
+    /// The id of the user.
+    pub fn user(&self) -> u32 {
+        self.user
+    }
+
     /// The limits that apply to the account.
     pub fn settings(&self) -> &Arc<Settings> {
         &self.settings

@@ -62,6 +62,7 @@ errors! {
     EMLINK "Too many links",
     EMSGSIZE "Message too large",
     ENAMETOOLONG "File name too long",
+    ENETDOWN "Network is down",
     ENETUNREACH "Network unreachable",
     ENFILE "Too many files open in system",
     ENOBUFS "No buffer space available",

@@ -36,7 +36,7 @@
 //!
 //! Files: `vfs` (vnodes, mounts, the path walker, operations), `tmpfs`, `initramfs`, `devfs`,
 //! `disk`, `file` (open file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`,
-//! `tty`, `socket`, `log`.
+//! `tty`, `socket`, `network` (the internet protocols), `log`.
 //!
 //! Processes: `personality` (tasks and threads of Mach), `front_end`, `process`, `thread`,
 //! `credentials`, `signal`, `exec`, `memory`, `clock`, `timer`, `load`, `sysv` (System V objects),
@@ -65,6 +65,7 @@ pub mod log;
 mod maybe_ready;
 pub mod memory;
 pub mod message_queue;
+pub mod network;
 pub mod personality;
 pub mod pipe;
 pub mod poll;
@@ -91,7 +92,7 @@ pub use error::{AttemptError, Error, Result};
 pub use identity::Identity;
 pub use maybe_ready::{BoxFuture, MaybeReady};
 pub use privilege::{Privilege, Privileges};
-pub use user_buffer::{Bytes, CopyError, Part, UserBuffer, copy_in_all, copy_out_all};
+pub use user_buffer::{Bytes, CopyError, Part, UserBuffer, copy_in_all, copy_out_all, resolve_message};
 
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -101,6 +101,21 @@ pub trait UserBuffer: Send {
     fn resolve(&mut self, write: bool) -> BoxFuture<'_, Result<()>>;
 }
 
+/// Makes the next `count` bytes resident, as [`UserBuffer::resolve`] does with 4096, for a message
+/// that is copied as a whole or not. `EFAULT` if any of them cannot be made resident.
+pub async fn resolve_message(buffer: &mut dyn UserBuffer, count: usize, write: bool) -> Result<()> {
+    const STEP: usize = 4096;
+    let start = buffer.transferred();
+    let mut result = Ok(());
+    while result.is_ok() && buffer.transferred() - start < count && buffer.remaining() > 0 {
+        result = buffer.resolve(write).await;
+        let rest = count - (buffer.transferred() - start);
+        buffer.skip(STEP.min(rest).min(buffer.remaining()));
+    }
+    buffer.retreat(buffer.transferred() - start);
+    result
+}
+
 /// Copies all of `bytes` to the user, or none. `EINVAL` if they do not fit.
 pub fn copy_out_all(to: &mut dyn UserBuffer, bytes: &[u8]) -> Result<(), AttemptError> {
     if to.remaining() < bytes.len() {

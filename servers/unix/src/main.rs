@@ -13,6 +13,7 @@ mod driver;
 mod entropy;
 mod environment;
 mod host;
+mod network;
 mod places;
 mod port;
 mod processor;
@@ -37,6 +38,7 @@ use l4::thread::system_clock;
 use mach::Machine;
 use mach::vm::Vm;
 use mach_l4::{Configuration, L4Machine};
+use network::Card;
 use port::{Port, VirtualPorts};
 use report::{Failure, say};
 use rt::root::{self, End};
@@ -113,6 +115,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let source = Source::open();
     let shares = Shares::open();
     let disks = disk::reserve();
+    let card = Card::open();
     let streams = Streams::open(options.streams).map_err(Failure::NoStreams)?;
     let console = system_clock();
     let root = match &options.root {
@@ -165,8 +168,10 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     }
     let moments = Moments { begun, console, files: console };
     let told: Vec<_> = disks.iter().map(|(disk, _)| disk.clone()).collect();
+    let told_card = card.clone();
     let devices = Devices {
         port: port.clone(),
+        card,
         consoles: consoles.clone(),
         streams: streams.clone(),
         shares: shares.clone(),
@@ -188,6 +193,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         consoles.notified(bits);
         shares.notified(bits);
         told.iter().for_each(|disk| disk.notified(bits));
+        told_card.iter().for_each(|card| card.notified(bits));
         streams.notified(bits);
     })
 }
@@ -198,6 +204,7 @@ type UnixServer = Server<L4Machine, L4Driver, Personalities<L4Machine>>;
 /// The drivers of devices that the system has.
 struct Devices {
     port: Arc<Port>,
+    card: Option<Arc<Card>>,
     consoles: VirtualPorts,
     streams: Streams,
     shares: Arc<Shares>,
@@ -213,7 +220,7 @@ async fn live(
     devices: Devices,
     moments: Moments,
 ) -> unix::Result<u8> {
-    let Devices { port, consoles, streams, shares, disks } = devices;
+    let Devices { port, card, consoles, streams, shares, disks } = devices;
     let (vm, environment, root) = (parts.vm.clone(), parts.environment.clone(), parts.root.clone());
     let driver = server.driver();
     parts.file_systems = file_systems(&server, &parts, machine, &shares);
@@ -262,6 +269,11 @@ async fn live(
         }
     })?;
     driver.spawn_system_task(vm.page_out_daemon())?;
+    if let Some(card) = card {
+        connect_network(&server, &started, card)?;
+    }
+    let network = started.system.vfs().network.clone();
+    driver.spawn_system_task(async move { network.drive().await })?;
     let (system, clock) = (started.system.clone(), started.system.environment().clone());
     driver.spawn_system_task(async move {
         loop {
@@ -335,6 +347,30 @@ fn file_systems(
     let servers = Arc::new(DiskFileServers { shares: shares.clone(), machine, log });
     let of_disks = Ext4Type { servers, memory, environment };
     vec![("9p", Arc::new(of_host)), ("ext4", Arc::new(of_disks))]
+}
+
+/// Starts the tasks that connect the network with the driver of its interface, and that configure
+/// the interface. Does not wait for the network's servers.
+fn connect_network(
+    server: &Arc<UnixServer>,
+    started: &Started<L4Machine>,
+    card: Arc<Card>,
+) -> unix::Result<()> {
+    let (driver, system) = (server.driver(), &started.system);
+    let (network, clock) = (system.vfs().network.clone(), system.environment().clone());
+    let index = match card.attach(&network) {
+        Ok(index) => index,
+        Err(error) => {
+            server.log(format_args!("the network interface cannot be used: {error:?}"));
+            return Ok(());
+        }
+    };
+    driver.spawn_system_task(card.clone().receive(network.clone(), index))?;
+    driver.spawn_system_task(card.clone().send(network.clone(), index))?;
+    let logging = server.clone();
+    driver.spawn_system_task(card.look_after(clock, move |line| logging.log(line)))?;
+    let (system, init, logging) = (system.clone(), started.init.clone(), server.clone());
+    driver.spawn_system_task(network::configure(system, init, index, move |line| logging.log(line)))
 }
 
 /// Starts the task that writes back what programs have written to disks.

@@ -14,6 +14,11 @@ pub(crate) const SHARES: u64 = 0x0530_0000_0000;
 /// The address of the memory that is shared with the driver of streams.
 pub(crate) const STREAMS: u64 = 0x0540_0000_0000;
 
+/// The address of the memory that is shared with the driver of the network interface.
+pub(crate) const NET: u64 = 0x0550_0000_0000;
+/// The address of the buffers for frames.
+pub(crate) const NET_BUFFERS: u64 = 0x0558_0000_0000;
+
 /// The notification bit of consoles. Bit 0 is the executor's.
 pub(crate) const CONSOLE_NEWS: u64 = 1 << 1;
 /// The notification bit of streams.
@@ -24,9 +29,11 @@ pub(crate) const SHARE_NEWS: u64 = 1 << 7;
 pub(crate) const FIRST_DISK_NEWS: u64 = 1 << 8;
 /// The notification bits of all disks.
 pub(crate) const DISK_NEWS: u64 = FIRST_DISK_NEWS * 0xf;
+/// The notification bit of the network interface.
+pub(crate) const NET_NEWS: u64 = 1 << 12;
 
 const _: () = {
-    let all = [1, CONSOLE_NEWS, STREAM_NEWS, SHARE_NEWS, DISK_NEWS];
+    let all = [1, CONSOLE_NEWS, STREAM_NEWS, SHARE_NEWS, DISK_NEWS, NET_NEWS];
     let (mut seen, mut index) = (0, 0);
     while index < all.len() {
         assert!(seen & all[index] == 0, "each connection has notification bits of its own");

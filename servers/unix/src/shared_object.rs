@@ -96,7 +96,7 @@ impl SharedObject {
             let frame = machine.allocate_frames(0).ok_or(Error::ENOMEM)?;
             machine.zero_frame(frame);
             machine.write_frame(frame, 0, bytes);
-            Ok(frame)
+            Ok::<_, Error>(frame)
         };
         let (functions, code) = code();
         let object = elf_object::build(&functions, &code);

@@ -108,6 +108,8 @@ async fn add_disk<M: Machine>(
 
 /// The major device number of disks: the first of those that Linux gives to virtio disks.
 const DISKS: u32 = 254;
+/// One part in so many of the server's memory may be buffers of the network.
+const NETWORK_PART: u64 = 8;
 /// How many files the root file system may have in a machine with little memory.
 const LEAST_FILES: u64 = 1 << 16;
 /// The device number by which the console appears as a serial line.
@@ -148,6 +150,8 @@ pub async fn system<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
         Err(archive) => unpack(server, archive, &options, &memory, &environment).await?,
     };
     let vfs = Vfs::new(bottom, "rootfs", environment.clone());
+    let network_bytes = capacity.server_memory / NETWORK_PART;
+    vfs.network.limit_memory(usize::try_from(network_bytes).unwrap_or(usize::MAX));
     file_systems.into_iter().for_each(|(name, kind)| vfs.register_file_system(name, kind));
     for (index, (store, about)) in (0..).zip(disks) {
         add_disk(&vfs.disks, &vm, index, store, about).await?;
@@ -246,6 +250,28 @@ pub async fn mount<M: Machine>(started: &Started<M>, mount: &crate::options::Mou
     let root = caller.vfs.make_file_system(&mount.kind, &mount.source, b"").await?;
     let source = alloc::string::String::from_utf8_lossy(&mount.source);
     caller.mount(&mount.place, root, &source, MountFlags::empty()).await
+}
+
+/// Writes a file of the system's configuration, as the first process `init`, whose old content is lost. Its directory is made if
+/// it does not exist.
+///
+/// # Errors
+/// Those of open(2) and write(2).
+pub async fn write_file<M: Machine>(
+    init: &Thread<M>,
+    directory: &[u8],
+    name: &[u8],
+    content: &[u8],
+) -> Result<()> {
+    let context = init.context();
+    let caller = context.caller();
+    make_directory(&caller, directory, Mode::new(0o755)).await?;
+    let flags = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::TRUNCATE;
+    let path = [directory, b"/", name].concat();
+    let file = caller.open(&At::Current, &path, flags, Mode::new(0o644)).await?;
+    let mut from = Bytes::of(content);
+    while !from.left().is_empty() && file.write(&caller, &mut from).await? > 0 {}
+    Ok(())
 }
 
 async fn make_directory(caller: &Caller<'_>, path: &[u8], mode: Mode) -> Result<()> {

@@ -11,6 +11,7 @@ mod keys;
 mod memory;
 mod messages;
 mod names;
+mod net;
 mod parallel;
 mod random;
 mod raw;
@@ -50,6 +51,10 @@ fn run() -> ! {
         "entropy" => entropy::test(),
         "entropy-ends" => entropy::test_ends(),
         "no-entropy" => entropy::test_without(),
+        "net" => net::test(),
+        "net-ends" => net::test_ends(),
+        "net-link" => net::test_link(),
+        "no-net" => net::test_without(),
         "screen" => screen::test(),
         "screen-ends" => screen::test_ends(),
         "keys" => keys::test(),

@@ -134,12 +134,13 @@ pub fn guest_files() -> impl Iterator<Item = PathBuf> {
     ["kernel"].into_iter().chain(GUEST_SYSTEM).map(|name| tree::boot().join(name))
 }
 
-const GUEST_SYSTEM: [&str; 11] = [
+const GUEST_SYSTEM: [&str; 12] = [
     "sigma0",
     "root",
     "console",
     "virtio-blk",
     "virtio-console",
+    "virtio-net",
     "virtio-rng",
     "virtio-9p",
     "ps2",

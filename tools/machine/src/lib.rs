@@ -8,6 +8,7 @@ pub mod image;
 mod keys;
 mod mapped;
 pub mod monitor;
+pub mod network;
 pub mod parallel;
 pub mod patience;
 pub mod picture;

@@ -7,6 +7,7 @@
 
 use crate::devices::ScratchDisk;
 use crate::keys;
+use crate::network;
 use crate::qemu::{self, Accelerator, Boot, Machine};
 use crate::tap;
 use anyhow::{Context, Result, bail};
@@ -45,6 +46,9 @@ pub struct Suite {
     stays: bool,
     /// An empty disk of the machine, with its driver.
     disk: Option<ScratchDisk>,
+    /// Whether the machine has a network of its own in the emulator, with its driver.
+    #[serde(default)]
+    network: bool,
     /// After how many steps of its work each driver ends, as often as root starts it again.
     ends_after: Option<u64>,
     /// Whether instructions are counted instead of time. Not for suites about races, since
@@ -440,10 +444,14 @@ impl Suite {
                     .to_string(),
                 modules: self.modules.clone(),
                 icount: self.icount,
-                devices: own_disk.iter().flat_map(ScratchDisk::devices).collect(),
+                devices: own_disk
+                    .iter()
+                    .flat_map(ScratchDisk::devices)
+                    .chain(self.network.then_some(network::NET))
+                    .collect(),
                 ends_after: self.ends_after,
                 disk: own_disk,
-                extra: self.qemu.clone(),
+                extra: self.qemu.iter().cloned().chain(network::of_tests(self.network)).collect(),
                 ..Machine::default()
             },
             mode,

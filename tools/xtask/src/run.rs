@@ -6,6 +6,7 @@ use mac_build::scratch::{Guard, Scratch, show};
 use mac_build::{build, tree};
 use mac_machine::devices::{self, DiskImage};
 use mac_machine::image;
+use mac_machine::network::{Network, Published};
 use mac_machine::qemu::{Accelerator, Machine, module_name};
 use mac_machine::symbolise::Symboliser;
 use mac_machine::systems::{Choice, Hardware};
@@ -27,6 +28,15 @@ pub(crate) struct RunOptions {
     /// `,ro` it is read-only
     #[arg(long, value_name = "FILE[,ro]")]
     attach: Option<DiskImage>,
+    /// Give the machine a network: one in the emulator with a way out (`user`, the default), a
+    /// network device of this computer (`tap=DEVICE`), or another machine (`peer=listen:PORT` in
+    /// one, `peer=connect:PORT` in the other)
+    #[arg(long, value_name = "NETWORK", num_args = 0..=1, default_missing_value = "user")]
+    net: Option<Network>,
+    /// Pass connections to this port of this computer, 127.0.0.1, on to a port of the machine; with
+    /// `/udp`, datagrams; implies --net
+    #[arg(long, value_name = "HOST:GUEST[/udp]")]
+    publish: Vec<Published>,
     /// Run this native Mach program, a static ELF file, instead of Linux programs; the words after
     /// `--` are its arguments
     #[arg(long, value_name = "PROGRAM", conflicts_with = "system")]
@@ -155,7 +165,15 @@ impl RunOptions {
         if let Some(image) = &self.attach {
             machine.add_disk(image)?;
         }
+        if let Some(network) = self.network() {
+            machine.add_network(&network, &self.publish)?;
+        }
         Ok(machine)
+    }
+
+    /// The network that the options ask for.
+    fn network(&self) -> Option<Network> {
+        self.net.clone().or((!self.publish.is_empty()).then_some(Network::User))
     }
 
     /// Checks the options of a named system. If there is no such system, the error comes before
@@ -166,6 +184,9 @@ impl RunOptions {
         }
         if self.attach.is_some() {
             bail!("only the system with Linux programs has a disk: leave out --attach");
+        }
+        if self.network().is_some() {
+            bail!("only the system with Linux programs has a network: leave out --net and --publish");
         }
         self.choice.machine(&self.hardware).map(drop)
     }

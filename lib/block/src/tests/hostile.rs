@@ -4,10 +4,10 @@ use super::*;
 use crate::area::Area;
 use crate::client::Client;
 use crate::driver::Driver;
-use crate::lane::{Receiver, Sender};
 use crate::pools::Pools;
 use crate::{Error, SLOTS};
 use proptest::prelude::*;
+use ring::lane::{Receiver, Sender};
 
 /// A pool of so many pages, contiguous from this address on.
 fn pool(address: u64, pages: u64) -> Pools {

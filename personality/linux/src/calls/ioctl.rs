@@ -3,10 +3,12 @@
 use super::console;
 use super::descriptor::{file, insert};
 use super::disk;
+use super::interface;
 use crate::call::{Call, Done};
 use crate::layout::Fields;
 use crate::layout::file::{CLOSE_ON_EXEC, open_flags, to_device};
 use crate::layout::terminal::{termios, to_termios, to_window, window};
+use crate::socket::Socket;
 use alloc::sync::Arc;
 use mach::Machine;
 use unix::file::OpenFile;
@@ -101,9 +103,10 @@ pub(crate) async fn ioctl<M: Machine>(call: &Call<'_, M>) -> Done {
             return Err(Error::EOPNOTSUPP.into());
         }
         request => {
-            return match disk::node(&file) {
-                Some(node) => disk::request(call, &file, &node, request).await,
-                None => terminal_request(call, &file, request).await,
+            return match (Socket::of(&file), disk::node(&file)) {
+                (Some(socket), _) => interface::request(call, &socket, request).await,
+                (None, Some(node)) => disk::request(call, &file, &node, request).await,
+                (None, None) => terminal_request(call, &file, request).await,
             };
         }
     }

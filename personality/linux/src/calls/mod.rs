@@ -7,6 +7,7 @@ mod descriptor;
 pub(crate) mod disk;
 mod futex;
 mod inotify;
+mod interface;
 mod ioctl;
 mod memory;
 mod mount;

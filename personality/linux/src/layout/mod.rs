@@ -2,6 +2,8 @@
 
 pub mod core;
 pub mod file;
+pub mod inet;
+pub mod interface;
 pub mod process;
 pub mod registers;
 pub mod signal;

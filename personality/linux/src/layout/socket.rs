@@ -7,7 +7,7 @@ use core::time::Duration;
 use unix::socket::{PeerCredentials, SocketType, UnixAddress};
 use unix::{Error, Result};
 
-/// The number of the only address family here (AF_UNIX).
+/// The number of the family of the Unix domain (AF_UNIX).
 pub const FAMILY_UNIX: u16 = 1;
 /// Bytes of the largest address that a program may pass (struct sockaddr_storage).
 pub const ADDRESS_MAXIMUM: usize = 128;
@@ -32,6 +32,7 @@ pub fn to_socket_type(kind: SocketType) -> u32 {
     match kind {
         SocketType::Stream => 1,
         SocketType::Datagram => 2,
+        SocketType::Raw => 3,
         SocketType::Packets => 5,
     }
 }
@@ -119,10 +120,12 @@ pub struct Control {
     pub descriptors: Vec<i32>,
     /// Credentials that the receiver sees.
     pub credentials: Option<PeerCredentials>,
+    /// Control messages of other levels: level, type and data of each.
+    pub others: Vec<(u32, u32, Vec<u8>)>,
 }
 
-/// Reads the control messages of a send. `EINVAL` if they are malformed or of an unknown type;
-/// those of other levels are ignored.
+/// Reads the control messages of a send. `EINVAL` if they are malformed or of an unknown type of the
+/// level of all sockets.
 pub fn control(mut bytes: &[u8]) -> Result<Control> {
     let mut control = Control::default();
     while bytes.len() >= CONTROL_HEADER {
@@ -141,7 +144,7 @@ pub fn control(mut bytes: &[u8]) -> Result<Control> {
                 control.credentials = Some(PeerCredentials { process, user, group });
             }
             (LEVEL_SOCKET, _) => return Err(Error::EINVAL),
-            _ => {}
+            (level, kind) => control.others.push((level, kind, data.to_vec())),
         }
         bytes = &bytes[length.next_multiple_of(8).min(bytes.len())..];
     }
@@ -177,7 +180,8 @@ impl ControlWriter {
         (self.room - self.bytes.len()).saturating_sub(CONTROL_HEADER) / 4
     }
 
-    fn append(&mut self, kind: u32, data: &[u8]) {
+    /// Adds a control message of any level.
+    pub fn append(&mut self, level: u32, kind: u32, data: &[u8]) {
         let left = self.room - self.bytes.len();
         if left < CONTROL_HEADER {
             self.truncated = true;
@@ -187,7 +191,7 @@ impl ControlWriter {
         self.truncated |= fits < data.len();
         let length = CONTROL_HEADER + fits;
         self.bytes.extend_from_slice(&(length as u64).to_le_bytes());
-        self.bytes.extend_from_slice(&LEVEL_SOCKET.to_le_bytes());
+        self.bytes.extend_from_slice(&level.to_le_bytes());
         self.bytes.extend_from_slice(&kind.to_le_bytes());
         self.bytes.extend_from_slice(&data[..fits]);
         let padded = self.bytes.len().next_multiple_of(8).min(self.room);
@@ -196,13 +200,13 @@ impl ControlWriter {
 
     /// Adds a control message with credentials (SCM_CREDENTIALS).
     pub fn credentials(&mut self, credentials: PeerCredentials) {
-        self.append(CREDENTIALS, &to_credentials(credentials));
+        self.append(LEVEL_SOCKET, CREDENTIALS, &to_credentials(credentials));
     }
 
     /// Adds a control message with descriptors (SCM_RIGHTS).
     pub fn descriptors(&mut self, descriptors: &[i32]) {
         let bytes: Vec<u8> = descriptors.iter().flat_map(|number| number.to_le_bytes()).collect();
-        self.append(RIGHTS, &bytes);
+        self.append(LEVEL_SOCKET, RIGHTS, &bytes);
     }
 }
 
@@ -261,7 +265,8 @@ mod tests {
         for bad in [header(8, 1, 1), header(25, 1, 1), header(20, 1, 2), header(20, 1, 9)] {
             assert_eq!(control(&bad), Err(Error::EINVAL));
         }
-        assert_eq!(control(&header(20, 41, 9)), Ok(Control::default()));
+        let others = vec![(41, 9, vec![0; 4])];
+        assert_eq!(control(&header(20, 41, 9)), Ok(Control { others, ..Control::default() }));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The file system of /proc: its directories and files (proc(5)).
 
 mod links;
+pub(crate) mod network;
 mod number;
 mod regions;
 mod status;

@@ -9,6 +9,7 @@ mod filters;
 mod frames;
 mod halves;
 mod hammer;
+mod internet;
 mod protection;
 mod queues;
 mod random;

@@ -28,9 +28,12 @@ async fn header(
 fn unknown_families_and_types_are_refused() {
     run(async |p| {
         for (arguments, expected) in [
-            ([2, STREAM, 0], -97),
-            ([10, DATAGRAM, 0], -97),
-            ([16, 3, 0], -97),
+            ([2, STREAM, 17], -93),
+            ([10, 5, 0], -94),
+            ([2, 9, 0], -22),
+            ([40, STREAM, 0], -97),
+            ([16, STREAM, 0], -94),
+            ([16, 3, 3], -93),
             ([1, 9, 0], -22),
             ([1, 4, 0], -94),
             ([1, STREAM, 5], -93),
@@ -38,7 +41,8 @@ fn unknown_families_and_types_are_refused() {
         ] {
             assert_eq!(p.call(41, &arguments).await?, expected, "{arguments:?}");
         }
-        assert_eq!(p.call(53, &[2, STREAM, 0, DATA]).await?, -97);
+        assert_eq!(p.call(53, &[2, STREAM, 0, DATA]).await?, -95);
+        assert_eq!(p.call(53, &[40, STREAM, 0, DATA]).await?, -97);
         assert_eq!(p.call(53, &[1, STREAM, 0, 8]).await?, -14);
         assert_eq!(p.call(293, &[DATA, 0]).await?, 0);
         assert_eq!(p.call(48, &[0, 0]).await?, -88, "a pipe is no socket");

@@ -31,8 +31,12 @@ pub enum Privilege {
     SetUser = 7,
     /// May add to what exec gives, and lock how ids give privileges.
     SetPrivileges = 8,
-    /// May set options of sockets that affect others.
+    /// May bind sockets to ports below 1024.
+    LowPorts = 10,
+    /// May set options of sockets that affect others, and configure interfaces and routes.
     Network = 12,
+    /// May make sockets that send and receive packets of any kind.
+    RawNetwork = 13,
     /// May lock any amount of memory.
     LockMemory = 14,
     /// May use System V objects of others.

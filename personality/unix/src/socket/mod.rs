@@ -1,7 +1,9 @@
 //! Sockets of the Unix domain (unix(7)): streams, datagrams and sequenced packets; names in the
-//! file system and abstract ones; descriptors and credentials that are passed with messages.
+//! file system and abstract ones; descriptors and credentials that are passed with messages. And
+//! those of the internet domains ([`InetSocket`]).
 
 mod connect;
+mod inet;
 mod rights;
 mod transfer;
 mod unix;
@@ -9,6 +11,7 @@ mod unix;
 #[cfg(test)]
 mod tests;
 
+pub use inet::{InetReceiveHow, InetReceived, InetSocket, inet_socket};
 pub use rights::Rights;
 pub use transfer::{ReceiveHow, Received, SendHow};
 pub use unix::{SocketOptions, UnixSocket, socket, socket_pair};
@@ -29,6 +32,8 @@ pub enum SocketType {
     Datagram,
     /// The socket sends messages over a connection (SOCK_SEQPACKET).
     Packets,
+    /// The socket sends and receives packets with their headers (SOCK_RAW).
+    Raw,
 }
 
 /// The address of a socket of the Unix domain.

@@ -6,7 +6,7 @@ use super::{PeerCredentials, SocketType, UnixAddress};
 use crate::file::OpenFile;
 use crate::poll::{Readiness, until_ready_or_deadline};
 use crate::sync::delay;
-use crate::user_buffer::{copy_in_all, copy_out_all};
+use crate::user_buffer::{copy_in_all, copy_out_all, resolve_message};
 use crate::vfs::Caller;
 use crate::{AttemptError, Error, Privilege, Result, UserBuffer};
 use alloc::sync::{Arc, Weak};
@@ -107,10 +107,13 @@ impl UnixSocket {
                     return Ok(from.transferred() - start);
                 }
                 Ok(_) => continue,
-                Err(AttemptError::NotResident) => match from.resolve(false).await {
-                    Ok(()) => continue,
-                    Err(error) => error,
-                },
+                Err(AttemptError::NotResident) => {
+                    let count = self.whole(from.remaining());
+                    match resolve_message(from, count, false).await {
+                        Ok(()) => continue,
+                        Err(error) => error,
+                    }
+                }
                 Err(AttemptError::WouldBlock) => Error::EAGAIN,
                 Err(AttemptError::Failed(error)) => error,
             };
@@ -320,15 +323,28 @@ impl UnixSocket {
                     all = Some(total);
                     continue;
                 }
-                Err(AttemptError::NotResident) => match to.resolve(true).await {
-                    Ok(()) => continue,
-                    Err(error) => error,
-                },
+                Err(AttemptError::NotResident) => {
+                    match resolve_message(to, self.whole(self.queued()), true).await {
+                        Ok(()) => continue,
+                        Err(error) => error,
+                    }
+                }
                 Err(AttemptError::WouldBlock) => Error::EAGAIN,
                 Err(AttemptError::Failed(error)) => error,
             };
             return all.ok_or(error);
         }
+    }
+
+    /// How many bytes of a buffer a transfer needs at a time: all `length` of a message, and any of a
+    /// stream.
+    fn whole(&self, length: usize) -> usize {
+        if self.kind == SocketType::Stream { 1 } else { length }
+    }
+
+    /// How many bytes the first message of the inbox has.
+    fn queued(&self) -> usize {
+        self.state.lock().inbox.front().map_or(0, |message| message.bytes.len())
     }
 
     /// Tries once to receive, without blocking.

@@ -88,7 +88,9 @@ pub struct SocketOptions {
     pub linger: Option<u32>,
     /// The settings of options that have no effect on these sockets: a bit for each, by the front
     /// end's numbers.
-    pub kept: u32,
+    pub kept: u64,
+    /// What the receiver has asked to get with each message, by bits of the front end's.
+    pub control: u32,
 }
 
 impl Default for SocketOptions {
@@ -101,6 +103,7 @@ impl Default for SocketOptions {
             send_timeout: None,
             linger: None,
             kept: 0,
+            control: 0,
         }
     }
 }

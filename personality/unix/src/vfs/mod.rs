@@ -43,6 +43,7 @@ pub use walk::{Found, LINKS_MAXIMUM, Restrictions};
 
 use crate::disk::Disks;
 use crate::file::{DeviceDriver, OpenFile};
+use crate::network::Network;
 use crate::privilege::PrivilegeAttribute;
 use crate::process_context::ProcessContext;
 use crate::sync::SpinLock;
@@ -60,6 +61,8 @@ pub struct Vfs {
     pub disks: Disks,
     /// The abstract names of sockets, which are in no file system.
     pub(crate) sockets: crate::socket::Names,
+    /// The network, with the sockets of the internet domains.
+    pub network: Arc<Network>,
     devices: SpinLock<BTreeMap<(bool, DeviceNumber), Arc<dyn DeviceDriver>>>,
     types: file_systems::Types,
     /// The attribute in which files keep the privileges that they give.
@@ -70,11 +73,13 @@ impl Vfs {
     /// Makes a virtual file system whose root file system has the directory `root`.
     pub fn new(root: VnodeRef, source: &str, environment: Arc<dyn Environment>) -> Arc<Vfs> {
         let tree = MountTree::new(root, source);
+        let network = Network::new(environment.clone());
         Arc::new(Vfs {
             tree,
             environment,
             disks: Disks::default(),
             sockets: Default::default(),
+            network,
             devices: SpinLock::new(BTreeMap::new()),
             types: Default::default(),
             privileges: SpinLock::new(None),

@@ -1,0 +1,250 @@
+//! Sockets of the internet domains, as Linux' calls see them.
+
+use super::{MessageFlags, Received, Sending};
+use crate::layout::Fields;
+use crate::layout::inet::{
+    FAMILY_NONE, internet_address, packet_info_v4, packet_info_v6, to_internet_address, to_packet_info,
+};
+use alloc::vec::Vec;
+use core::net::{IpAddr, SocketAddr};
+use inet::{Family, InterfaceIndex, Kind, SendFlags};
+use unix::file::OpenFile;
+use unix::socket::{InetReceiveHow, InetReceived, InetSocket, inet_socket};
+use unix::vfs::{Caller, OpenFlags};
+use unix::{Error, Result, UserBuffer};
+
+/// Levels of options and control messages.
+pub(crate) const LEVEL_SOCKET: u32 = 1;
+pub(crate) const LEVEL_V4: u32 = 0;
+pub(crate) const LEVEL_V6: u32 = 41;
+
+const ICMP: i32 = 1;
+const TCP: i32 = 6;
+const UDP: i32 = 17;
+const ICMP_V6: i32 = 58;
+
+/// What a receiver has asked to get with each message: a bit for each in
+/// [`SocketOptions::control`](unix::socket::SocketOptions::control).
+#[derive(Clone, Copy)]
+pub(crate) enum Asked {
+    /// SO_TIMESTAMP.
+    Time,
+    /// SO_TIMESTAMPNS.
+    ExactTime,
+    /// IP_PKTINFO and IPV6_RECVPKTINFO.
+    PacketInfo,
+    /// IP_RECVTTL and IPV6_RECVHOPLIMIT.
+    Hops,
+    /// IP_RECVTOS and IPV6_RECVTCLASS.
+    TrafficClass,
+}
+
+impl Asked {
+    /// The bit in the set of what a receiver has asked for.
+    pub(crate) fn bit(self) -> u32 {
+        1 << self as u32
+    }
+}
+
+/// Makes a socket from the arguments of socket(2). `ESOCKTNOSUPPORT`, `EPROTONOSUPPORT`, `EINVAL`.
+pub(super) fn create(
+    caller: &Caller<'_>,
+    v6: bool,
+    kind: u32,
+    protocol: i32,
+    flags: OpenFlags,
+) -> Result<alloc::sync::Arc<OpenFile>> {
+    const STREAM: u32 = 1;
+    const DATAGRAM: u32 = 2;
+    const RAW: u32 = 3;
+    let family = if v6 { Family::V6 } else { Family::V4 };
+    let echo = if v6 { ICMP_V6 } else { ICMP };
+    let kind = match (kind, protocol) {
+        (0 | 7.., _) => return Err(Error::EINVAL),
+        (_, ..=-1 | 263..) => return Err(Error::EINVAL),
+        (STREAM, 0 | TCP) => Kind::Tcp(family),
+        (DATAGRAM, 0 | UDP) => Kind::Udp(family),
+        (DATAGRAM, protocol) if protocol == echo => Kind::IcmpEcho(family),
+        (RAW, 1..=255) => Kind::Raw(family, protocol as u8),
+        (STREAM | DATAGRAM | RAW, _) => return Err(Error::EPROTONOSUPPORT),
+        _ => return Err(Error::ESOCKTNOSUPPORT),
+    };
+    inet_socket(caller, kind, flags)
+}
+
+/// The number of the socket's protocol.
+pub(super) fn protocol(socket: &InetSocket) -> u32 {
+    let number = match socket.protocol() {
+        Kind::Tcp(_) => TCP,
+        Kind::Udp(_) => UDP,
+        Kind::IcmpEcho(Family::V4) => ICMP,
+        Kind::IcmpEcho(Family::V6) => ICMP_V6,
+        Kind::Raw(_, protocol) => protocol.into(),
+        Kind::Packet { protocol, .. } => protocol.to_be().into(),
+    };
+    number as u32
+}
+
+/// The address in these bytes for [`InetSocket::connect`]: `None` for one without a family.
+pub(super) fn of_peer(socket: &InetSocket, bytes: &[u8]) -> Result<Option<SocketAddr>> {
+    if bytes.u16_at(0)? == FAMILY_NONE {
+        return Ok(None);
+    }
+    internet_address(bytes, socket.is_v6()).map(Some)
+}
+
+/// Sends a message, or bytes of a stream.
+pub(super) async fn send(
+    socket: &InetSocket,
+    caller: &Caller<'_>,
+    from: &mut dyn UserBuffer,
+    sending: Sending,
+) -> Result<usize> {
+    let destination = match &sending.destination {
+        Some(bytes) => Some(internet_address(bytes, socket.is_v6())?),
+        None => None,
+    };
+    let mut flags = SendFlags {
+        urgent: sending.flags.contains(MessageFlags::OUT_OF_BAND),
+        more: sending.flags.contains(MessageFlags::MORE),
+        dont_route: sending.flags.contains(MessageFlags::DONT_ROUTE),
+        ..SendFlags::default()
+    };
+    for (level, kind, data) in &sending.control.others {
+        apply(&mut flags, *level, *kind, data)?;
+    }
+    socket.send(caller, from, destination, flags, sending.nonblock).await
+}
+
+/// Applies a control message of a send. `EINVAL` for one that does not exist.
+fn apply(flags: &mut SendFlags, level: u32, kind: u32, data: &[u8]) -> Result<()> {
+    let small = || u8::try_from(data.i32_at(0)?).map_err(|_| Error::EINVAL);
+    let (interface, source) = match (level, kind) {
+        (LEVEL_V4, 8) => packet_info_v4(data)?,
+        (LEVEL_V6, 50) => packet_info_v6(data)?,
+        (LEVEL_V4, 2) | (LEVEL_V6, 52) => {
+            flags.hops = Some(small()?);
+            return Ok(());
+        }
+        (LEVEL_V4, 1) | (LEVEL_V6, 67) => {
+            flags.traffic_class = Some(small()?);
+            return Ok(());
+        }
+        (LEVEL_V4 | LEVEL_V6, _) => return Err(Error::EINVAL),
+        _ => return Ok(()),
+    };
+    flags.interface = (interface != 0).then_some(InterfaceIndex(interface));
+    flags.source = (!source.is_unspecified()).then_some(source);
+    Ok(())
+}
+
+/// Receives a message, bytes of a stream, or an entry of the queue of errors.
+pub(super) async fn receive(
+    socket: &InetSocket,
+    caller: &Caller<'_>,
+    to: &mut dyn UserBuffer,
+    flags: MessageFlags,
+    nonblock: bool,
+) -> Result<Received> {
+    if flags.contains(MessageFlags::ERROR_QUEUE) {
+        return receive_error(socket, to);
+    }
+    let how = InetReceiveHow {
+        peek: flags.contains(MessageFlags::PEEK),
+        wait_all: flags.contains(MessageFlags::WAIT_ALL),
+        urgent: flags.contains(MessageFlags::OUT_OF_BAND),
+        discard: flags.contains(MessageFlags::TRUNCATED),
+        nonblock,
+    };
+    let received = socket.receive(caller, to, how).await?;
+    let control = control(socket, caller, &received);
+    let shown = if how.urgent { MessageFlags::OUT_OF_BAND } else { MessageFlags::empty() };
+    Ok(Received {
+        count: received.count,
+        length: received.length,
+        source: received.source.map(super::Address::Internet),
+        control,
+        shown,
+        ..Received::default()
+    })
+}
+
+/// The control messages that the receiver has asked for: level, type and data of each.
+fn control(socket: &InetSocket, caller: &Caller<'_>, received: &InetReceived) -> Vec<(u32, u32, Vec<u8>)> {
+    let asked = socket.options().control;
+    let mut control = Vec::new();
+    if asked == 0 || received.source.is_none() {
+        return control;
+    }
+    let is_asked = |what: Asked| asked & what.bit() != 0;
+    let level = if socket.is_v6() { LEVEL_V6 } else { LEVEL_V4 };
+    let environment = &caller.vfs.environment;
+    let age = environment.monotonic().saturating_sub(received.time).as_nanos() as i128;
+    let now = environment.realtime();
+    let arrived = i128::from(now.seconds) * 1_000_000_000 + i128::from(now.nanoseconds) - age;
+    let time = |unit: i128| {
+        let (seconds, rest) = (arrived.div_euclid(1_000_000_000), arrived.rem_euclid(1_000_000_000));
+        [(seconds as i64).to_le_bytes(), ((rest / unit) as i64).to_le_bytes()].concat()
+    };
+    if is_asked(Asked::ExactTime) {
+        control.push((LEVEL_SOCKET, 35, time(1)));
+    } else if is_asked(Asked::Time) {
+        control.push((LEVEL_SOCKET, 29, time(1000)));
+    }
+    if let (true, Some(destination)) = (is_asked(Asked::PacketInfo), received.destination) {
+        let destination = match destination {
+            IpAddr::V4(ip) if socket.is_v6() => ip.to_ipv6_mapped().into(),
+            ip => ip,
+        };
+        let interface = received.interface.map_or(0, |interface| interface.0);
+        let kind = if socket.is_v6() { 50 } else { 8 };
+        control.push((level, kind, to_packet_info(interface, destination)));
+    }
+    if is_asked(Asked::Hops) {
+        let kind = if socket.is_v6() { 52 } else { 2 };
+        control.push((level, kind, i32::from(received.hops).to_le_bytes().to_vec()));
+    }
+    if is_asked(Asked::TrafficClass) {
+        match socket.is_v6() {
+            true => control.push((level, 67, i32::from(received.traffic_class).to_le_bytes().to_vec())),
+            false => control.push((level, 1, alloc::vec![received.traffic_class])),
+        }
+    }
+    control
+}
+
+/// Receives an entry of the queue of errors: the payload of the packet that caused it, and a struct
+/// sock_extended_err with the address of the reporter.
+fn receive_error(socket: &InetSocket, to: &mut dyn UserBuffer) -> Result<Received> {
+    const LOCAL: u8 = 1;
+    const BY_ICMP: u8 = 2;
+    const BY_ICMP_V6: u8 = 3;
+    let report = socket.take_report()?;
+    let length = report.payload.len();
+    let count = length.min(to.remaining());
+    // What the receiver's memory does not take is lost, as with a short buffer.
+    let count = to.copy_out(&report.payload[..count]).unwrap_or(0);
+    let origin = match report.reporter {
+        None => LOCAL,
+        Some(IpAddr::V4(_)) => BY_ICMP,
+        Some(IpAddr::V6(_)) => BY_ICMP_V6,
+    };
+    let number = crate::errno::number(report.error.into()) as u32;
+    let mut data = number.to_le_bytes().to_vec();
+    data.extend([origin, report.message.0, report.message.1, 0]);
+    data.extend(report.mtu.to_le_bytes());
+    data.extend(0u32.to_le_bytes());
+    match report.reporter {
+        Some(ip) => data.extend(to_internet_address(&SocketAddr::new(ip, 0))),
+        None => data.extend([0; 16]),
+    }
+    let (level, kind) = if socket.is_v6() { (LEVEL_V6, 25) } else { (LEVEL_V4, 11) };
+    Ok(Received {
+        count,
+        length,
+        source: Some(super::Address::Internet(report.destination)),
+        control: alloc::vec![(level, kind, data)],
+        shown: MessageFlags::ERROR_QUEUE,
+        ..Received::default()
+    })
+}

@@ -1,0 +1,252 @@
+//! The network: the internet protocols ([`inet`]), the sockets above them, and the interfaces whose
+//! frames drivers bring.
+//!
+//! One lock protects the whole stack. [`Network::with`] does something with it; what became ready
+//! by that wakes its waiters after the lock is released. A task of the server runs
+//! [`Network::drive`], which does what is due.
+
+mod device;
+
+use crate::poll::{PollQueue, Readiness, until_ready_or_deadline};
+use crate::socket::InetSocket;
+use crate::sync::{SpinLock, give_turn};
+use crate::{AttemptError, Environment, Error};
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::time::Duration;
+use inet::{Instant, Limits, SocketId, SocketInfo, Stack};
+
+/// The network of a system.
+pub struct Network {
+    environment: Arc<dyn Environment>,
+    /// The stack, which is made when it is first used: only then is its seed taken from the random
+    /// source.
+    state: SpinLock<Option<Box<State>>>,
+    /// How much the stack may hold.
+    limits: SpinLock<Limits>,
+    /// The task that runs [`Network::drive`]; woken when it has to look earlier than it meant to.
+    timer: PollQueue,
+    /// The tasks that bring frames to drivers; woken when there are frames.
+    frames: PollQueue,
+}
+
+/// The stack, with what its lock protects in addition.
+pub(crate) struct State {
+    pub(crate) stack: Stack,
+    /// The sockets that programs have.
+    sockets: BTreeMap<SocketId, Weak<InetSocket>>,
+    /// When the timer's task looks again; `None`: it waits to be woken.
+    armed: Option<Instant>,
+}
+
+/// A socket in the lists that programs read.
+pub struct SocketEntry {
+    /// What the stack says about it.
+    pub info: SocketInfo,
+    /// The user that made or accepted it; the superuser for one that no program has.
+    pub user: u32,
+    /// Its number as a file; 0 for one that no program has.
+    pub inode: u64,
+}
+
+/// A socket that became ready, and for what.
+type Woken = (Arc<InetSocket>, Readiness);
+
+impl Network {
+    /// Makes a network with the interface `lo` only.
+    pub fn new(environment: Arc<dyn Environment>) -> Arc<Network> {
+        let (state, limits) = (SpinLock::new(None), SpinLock::new(Limits::default()));
+        let (timer, frames) = (PollQueue::new(), PollQueue::new());
+        Arc::new(Network { environment, state, limits, timer, frames })
+    }
+
+    /// Limits what the buffers of all sockets hold to so many bytes, and the number of sockets in
+    /// proportion. Has no effect after the first use of the network.
+    pub fn limit_memory(&self, bytes: usize) {
+        /// Bytes of buffers for each socket that there may be.
+        const SHARE: usize = 4096;
+        let usual = Limits::default();
+        let (memory, sockets) = (bytes.min(usual.memory), (bytes / SHARE).min(usual.sockets));
+        *self.limits.lock() = Limits { memory, sockets, ..usual };
+    }
+
+    /// The time, as the stack counts it.
+    pub fn now(&self) -> Instant {
+        instant(self.environment.monotonic())
+    }
+
+    /// Does `work` with the stack, which knows the present time. Never blocks; `work` must be
+    /// short, since all other users of the network wait meanwhile.
+    pub fn with<R>(&self, work: impl FnOnce(&mut Stack) -> R) -> R {
+        self.with_state(|state| work(&mut state.stack))
+    }
+
+    /// Does `work` with the stack and the list of sockets, as [`Network::with`] does.
+    pub(crate) fn with_state<R>(&self, work: impl FnOnce(&mut State) -> R) -> R {
+        let now = self.now();
+        let mut woken = Vec::new();
+        let mut guard = self.state.lock();
+        let state =
+            guard.get_or_insert_with(|| Box::new(State::new(&*self.environment, *self.limits.lock())));
+        state.stack.at(now);
+        let result = work(state);
+        // Packets on `lo` arrive before the caller goes on, so that no task has to run for them.
+        if state.stack.next_deadline().is_some_and(|deadline| deadline <= now) {
+            state.stack.advance(now);
+        }
+        state.collect_ready(&mut woken);
+        let is_early = state.arm();
+        let has_frames = state.stack.transmittable().next().is_some();
+        drop(guard);
+        for (socket, events) in &woken {
+            socket.wake(*events);
+        }
+        if is_early {
+            self.timer.wake(Readiness::READ);
+        }
+        if has_frames {
+            self.frames.wake(Readiness::READ);
+        }
+        result
+    }
+
+    /// All sockets, with connections that no program has any more, or none yet.
+    pub fn sockets(&self) -> Vec<SocketEntry> {
+        self.with_state(|state| {
+            let entry = |info: SocketInfo| {
+                let socket = info.id.and_then(|id| state.sockets.get(&id)?.upgrade());
+                let (user, inode) = socket.as_ref().map_or((0, 0), |socket| (socket.user(), socket.inode()));
+                // A last reference must not be dropped while the network is locked.
+                (SocketEntry { info, user, inode }, socket)
+            };
+            state.stack.sockets().into_iter().map(entry).collect::<Vec<_>>()
+        })
+        .into_iter()
+        .map(|(entry, _)| entry)
+        .collect()
+    }
+
+    /// Does what is due, whenever something is: timers of connections, packets that wait. Never
+    /// returns.
+    pub async fn drive(&self) {
+        loop {
+            let due = until_ready_or_deadline(&self.timer, Readiness::READ, &*self.environment, |_| {
+                let now = self.now();
+                let mut guard = self.state.lock();
+                let Some(state) = &mut *guard else { return Err((AttemptError::WouldBlock, None)) };
+                let next = state.stack.next_deadline();
+                state.armed = next;
+                match next {
+                    Some(next) if next <= now => Ok(()),
+                    next => Err((AttemptError::WouldBlock, next.map(duration))),
+                }
+            });
+            // The attempt has no error but that it would block, after which it is repeated.
+            let _ = due.await;
+            let now = self.now();
+            self.with(|stack| stack.advance(now));
+            give_turn().await;
+        }
+    }
+}
+
+impl State {
+    fn new(environment: &dyn Environment, limits: Limits) -> State {
+        let mut seed = [0; 32];
+        environment.fill_random(&mut seed);
+        State { stack: Stack::new(seed, limits), sockets: BTreeMap::new(), armed: None }
+    }
+
+    /// Makes the socket known, so that it is told when it becomes ready.
+    pub(crate) fn register(&mut self, id: SocketId, socket: Weak<InetSocket>) {
+        self.sockets.insert(id, socket);
+    }
+
+    /// Closes a socket that no program has any more.
+    pub(crate) fn close(&mut self, id: SocketId) {
+        self.sockets.remove(&id);
+        self.stack.close(id);
+    }
+
+    fn collect_ready(&mut self, woken: &mut Vec<Woken>) {
+        while let Some(id) = self.stack.ready() {
+            if let Some(socket) = self.sockets.get(&id).and_then(Weak::upgrade) {
+                let events = readiness(self.stack.readiness(id));
+                woken.push((socket, events));
+            }
+        }
+    }
+
+    /// Notes when the timer's task has to look again. True if that is earlier than it knows.
+    fn arm(&mut self) -> bool {
+        let Some(next) = self.stack.next_deadline() else { return false };
+        let is_early = self.armed.is_none_or(|armed| next < armed);
+        if is_early {
+            self.armed = Some(next);
+        }
+        is_early
+    }
+}
+
+/// A time of [`Environment::monotonic`], as the stack counts it.
+pub(crate) fn instant(time: Duration) -> Instant {
+    Instant::from_micros(u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
+}
+
+/// The time of [`Environment::monotonic`] that the stack counts so.
+pub fn duration(time: Instant) -> Duration {
+    Duration::from_micros(time.micros())
+}
+
+/// What the stack says that a socket is ready for, as poll(2) has it.
+pub(crate) fn readiness(ready: inet::Readiness) -> Readiness {
+    let mut events = Readiness::empty();
+    events.set(Readiness::READ, ready.read);
+    events.set(Readiness::WRITE, ready.write);
+    events.set(Readiness::READ_HANGUP, ready.read_closed);
+    events.set(Readiness::HANGUP, ready.hup);
+    events.set(Readiness::ERROR, ready.error);
+    events.set(Readiness::PRIORITY, ready.priority);
+    events
+}
+
+impl From<inet::Error> for Error {
+    fn from(error: inet::Error) -> Error {
+        match error {
+            inet::Error::AddressInUse => Error::EADDRINUSE,
+            inet::Error::AddressNotAvailable => Error::EADDRNOTAVAIL,
+            inet::Error::AddressFamilyNotSupported => Error::EAFNOSUPPORT,
+            inet::Error::AlreadyConnecting => Error::EALREADY,
+            inet::Error::NotFound => Error::ENODEV,
+            inet::Error::InvalidArgument => Error::EINVAL,
+            inet::Error::NotSupported => Error::EOPNOTSUPP,
+            inet::Error::AlreadyConnected => Error::EISCONN,
+            inet::Error::NotConnected => Error::ENOTCONN,
+            inet::Error::DestinationRequired => Error::EDESTADDRREQ,
+            inet::Error::MessageTooLong => Error::EMSGSIZE,
+            inet::Error::WouldBlock => Error::EAGAIN,
+            inet::Error::NoBufferSpace => Error::ENOBUFS,
+            inet::Error::NetworkUnreachable => Error::ENETUNREACH,
+            inet::Error::HostUnreachable => Error::EHOSTUNREACH,
+            inet::Error::NetworkDown => Error::ENETDOWN,
+            inet::Error::ConnectionRefused => Error::ECONNREFUSED,
+            inet::Error::ConnectionReset => Error::ECONNRESET,
+            inet::Error::ConnectionAborted => Error::ECONNABORTED,
+            inet::Error::TimedOut => Error::ETIMEDOUT,
+            inet::Error::BrokenPipe => Error::EPIPE,
+            inet::Error::AccessDenied => Error::EACCES,
+            inet::Error::Exists => Error::EEXIST,
+            inet::Error::ProtocolError => Error::EPROTO,
+        }
+    }
+}
+
+/// The result of an attempt that the stack answered so.
+pub(crate) fn attempt<T>(done: inet::Result<T>) -> Result<T, AttemptError> {
+    done.map_err(|error| match error {
+        inet::Error::WouldBlock => AttemptError::WouldBlock,
+        error => AttemptError::Failed(error.into()),
+    })
+}
