@@ -83,7 +83,7 @@ impl L4Machine {
                 send(reply);
                 break;
             }
-            if messages % BALANCE == 0
+            if messages.is_multiple_of(BALANCE)
                 && let Sleep::Until(at) = &mut sleep
             {
                 if let Some(look) = self.balance() {

@@ -60,9 +60,9 @@ impl<'a> Buffers<'a> {
 /// The buffers in memory of this program.
 ///
 /// # Safety
-/// At `address`, a multiple of 8, there must be [`crate::POOL`] bytes of memory that stay mapped, and
-/// that the program uses only as buffers. Every content is valid, and all accesses are atomic, so
-/// the device may write there at any time.
+/// At `address`, a multiple of 8, there must be [`crate::POOL`] bytes of memory that stay mapped,
+/// and that the program uses only as buffers. Every content is valid, and all accesses are atomic,
+/// so the device may write there at any time.
 #[cfg(not(loom))]
 #[allow(unsafe_code, reason = "the memory is root's, not a Rust object")]
 pub unsafe fn at(address: u64) -> Buffers<'static> {

@@ -14,7 +14,7 @@
 //! # Buffers
 //!
 //! The client has [`BUFFERS`] buffers of [`BUFFER`] bytes for frames to send, and as many for
-//! received ones, in one pool. A frame with its [head](head) is in one buffer, or in several if it
+//! received ones, in one pool. A frame with its [head] is in one buffer, or in several if it
 //! is longer. Empty buffers go to the driver, which has the device fill them. The device reads and
 //! writes the buffers in place; the driver does not have the memory. The client copies a received
 //! frame out of its buffers before it looks at it, since the device could change it at any time.

@@ -10,8 +10,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// The shared part of a lane of `SLOTS` words, a power of two. If it is all zero, the lane is empty,
-/// and its receiver does not sleep.
+/// The shared part of a lane of `SLOTS` words, a power of two. If it is all zero, the lane is
+/// empty, and its receiver does not sleep.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Lane<const SLOTS: usize> {

@@ -252,8 +252,8 @@ pub async fn mount<M: Machine>(started: &Started<M>, mount: &crate::options::Mou
     caller.mount(&mount.place, root, &source, MountFlags::empty()).await
 }
 
-/// Writes a file of the system's configuration, as the first process `init`, whose old content is lost. Its directory is made if
-/// it does not exist.
+/// Writes a file of the system's configuration, as the first process `init`, whose old content is
+/// lost. Its directory is made if it does not exist.
 ///
 /// # Errors
 /// Those of open(2) and write(2).

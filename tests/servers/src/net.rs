@@ -49,9 +49,9 @@ pub(crate) fn test() -> ! {
     let again = Interface::open("net", places, notified(), Offload::default()).map(drop);
     report.test(again == Err(Status::InUse), "NET0002", "the interface has one client");
     report.test(net.client.link(), "NET0003", "the link is up");
-    let router = exchange(&mut net, &arp_request(address), |frame| arp_answer(frame));
+    let router = exchange(&mut net, &arp_request(address), arp_answer);
     report.test(router.is_some(), "NET0004", "the router answers a question for its address");
-    let offered = exchange(&mut net, &discover(address), |frame| offer(frame));
+    let offered = exchange(&mut net, &discover(address), offer);
     report.test(offered == Some(OWN), "NET0005", "the server of addresses offers one");
     let mut answers = 0;
     for number in 0..3 * net::BUFFERS {
@@ -71,7 +71,7 @@ pub(crate) fn test_ends() -> ! {
     let mut report = Report::plan(3);
     let mut net = open().expect("there is a network interface");
     let address = net.description().address;
-    let router = exchange_with_ends(&mut net, &arp_request(address), &mut 0, |frame| arp_answer(frame));
+    let router = exchange_with_ends(&mut net, &arp_request(address), &mut 0, arp_answer);
     let router = router.unwrap_or(BROADCAST);
     let (mut answers, mut ends) = (0, 0);
     for number in 0..COUNT {

@@ -367,7 +367,8 @@ impl Connection {
         let waited = self.waiting_since.map_or(Duration::ZERO, |since| net.now.since(since));
         let late = options.user_timeout.is_some_and(|most| waited >= most && !most.is_zero());
         let silent = net.now.since(self.heard_at) >= self.round_trip.timeout(self.backoff);
-        // A peer that keeps its window closed cannot hold a connection that no program has any more.
+        // A peer that keeps its window closed cannot hold a connection that no program has any
+        // more.
         if self.backoff >= retries && (silent || self.orphan) || late {
             let error = self.soft_error.unwrap_or(Error::TimedOut);
             self.die(Some(error), net);

@@ -124,8 +124,8 @@ pub struct Control {
     pub others: Vec<(u32, u32, Vec<u8>)>,
 }
 
-/// Reads the control messages of a send. `EINVAL` if they are malformed or of an unknown type of the
-/// level of all sockets.
+/// Reads the control messages of a send. `EINVAL` if they are malformed or of an unknown type of
+/// the level of all sockets.
 pub fn control(mut bytes: &[u8]) -> Result<Control> {
     let mut control = Control::default();
     while bytes.len() >= CONTROL_HEADER {

@@ -336,8 +336,8 @@ impl UnixSocket {
         }
     }
 
-    /// How many bytes of a buffer a transfer needs at a time: all `length` of a message, and any of a
-    /// stream.
+    /// How many bytes of a buffer a transfer needs at a time: all `length` of a message, and any of
+    /// a stream.
     fn whole(&self, length: usize) -> usize {
         if self.kind == SocketType::Stream { 1 } else { length }
     }

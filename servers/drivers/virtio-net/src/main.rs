@@ -2,8 +2,8 @@
 //! device's PCI function and 16 KiB of memory for devices.
 //!
 //! The device starts when a client attaches, and is reset when the next one does. Frames are in the
-//! client's memory, which this program does not have. With the argument `end-after=COUNT` the driver
-//! ends in the middle of its work ([`end`]), when so many frames were passed.
+//! client's memory, which this program does not have. With the argument `end-after=COUNT` the
+//! driver ends in the middle of its work ([`end`]), when so many frames were passed.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 extern crate alloc;

@@ -134,7 +134,8 @@ impl NetlinkSocket {
         self.state.lock().address
     }
 
-    /// Gives the socket a port: the one in these bytes, or if that is 0 one that the system chooses.
+    /// Gives the socket a port: the one in these bytes, or if that is 0 one that the system
+    /// chooses.
     pub(super) fn bind(&self, caller: &Caller<'_>, bytes: &[u8]) -> Result<()> {
         let wanted = NetlinkAddress::from_bytes(bytes)?;
         let mut state = self.state.lock();
