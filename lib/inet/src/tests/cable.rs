@@ -164,8 +164,16 @@ pub(crate) fn transfer(cable: &mut Cable, to: SocketAddr, length: usize, limit: 
         ),
     );
     let family = if to.is_ipv4() { Family::V4 } else { Family::V6 };
-    let client = cable.stacks[0].open(Kind::Tcp(family)).unwrap();
-    assert_eq!(cable.stacks[0].connect(client, to), Ok(Connect::Started));
+    let connect = |cable: &mut Cable| {
+        let client = cable.stacks[0].open(Kind::Tcp(family)).unwrap();
+        // While a neighbour is known not to answer, an attempt fails immediately.
+        while let Err(error) = cable.stacks[0].connect(client, to) {
+            assert_eq!(error, Error::HostUnreachable);
+            cable.run(Duration::from_millis(100));
+        }
+        client
+    };
+    let mut client = connect(cable);
     let data = [pattern(length, 5), pattern(length, 6)];
     let mut server = None;
     let (mut sent, mut got) = ([0; 2], [Vec::new(), Vec::new()]);
@@ -173,6 +181,12 @@ pub(crate) fn transfer(cable: &mut Cable, to: SocketAddr, length: usize, limit: 
     let mut ended = [false; 2];
     while !ended[0] || !ended[1] {
         assert!(cable.now.since(began) < limit, "sent {sent:?}, got {:?}", got.each_ref().map(Vec::len));
+        // On a bad cable all questions for the neighbour's address may be lost. A program that is
+        // told so before it is connected tries again.
+        if server.is_none() && cable.stacks[0].take_error(client) == Some(Error::HostUnreachable) {
+            cable.stacks[0].close(client);
+            client = connect(cable);
+        }
         if server.is_none() {
             server = cable.stacks[1].accept(listener).ok().map(|accepted| accepted.0);
         }
