@@ -34,12 +34,13 @@ impl Net {
     pub(crate) fn drop_address(&mut self, at: usize) {
         let gone = self.addresses.remove(at);
         self.generation += 1;
-        let needed = self.addresses.iter().any(|own| {
+        let needs = |own: &&Address| {
             own.interface == gone.interface
                 && own.prefix.length == gone.prefix.length
                 && contains(&own.prefix, gone.prefix.address)
-        });
-        if !needed {
+        };
+        let other = self.addresses.iter().find(needs).copied();
+        if other.is_none() {
             self.routes.retain(|route| {
                 route.interface != gone.interface
                     || route.origin != RouteOrigin::Kernel
@@ -48,6 +49,12 @@ impl Net {
             });
         }
         self.routes.retain(|route| route.source != Some(gone.prefix.address));
+        if let Some(other) = other
+            && self.up(other.interface)
+        {
+            // The route may have gone with its source.
+            self.add_prefix_route(&other);
+        }
     }
 
     /// Adds the route to an address' network.
@@ -64,7 +71,8 @@ impl Net {
             metric: if v4 { 0 } else { 256 },
             source: v4.then_some(address.prefix.address),
             origin: RouteOrigin::Kernel,
-            expires: address.expires,
+            // It ends with the address, which may be prolonged.
+            expires: None,
         };
         // The route of another address of this network serves as well.
         let _ = self.insert_route(route);

@@ -228,7 +228,7 @@ impl Client {
     fn granted(&mut self, message: &DhcpRepr<'_>, server: Ipv4Addr, now: Instant) -> Option<Event> {
         let seconds = |count: u32| Duration::from_secs(count.into());
         let lease = message.lease_duration.map_or(seconds(86400), seconds).max(SHORTEST);
-        let renew = message.renew_duration.map_or(lease / 2, seconds).min(lease / 2);
+        let renew = message.renew_duration.map_or(lease / 2, seconds).clamp(SHORTEST / 2, lease / 2);
         let rebind = message.rebind_duration.map_or(lease / 8 * 7, seconds).clamp(renew, lease / 8 * 7);
         let mask = message.subnet_mask.map_or(u32::MAX << 8, u32::from);
         let length = mask.leading_ones() as u8;

@@ -104,6 +104,7 @@ impl Fragments {
     }
 
     /// Bytes that wait.
+    #[cfg(test)]
     pub(crate) fn held(&self) -> usize {
         self.bytes
     }

@@ -153,7 +153,7 @@ impl Net {
     /// Sends a packet whose IP header is there. It begins with room for an Ethernet header.
     pub(crate) fn emit(&mut self, path: &Path, frame: Frame) -> Result<()> {
         if path.cast == Cast::Local || path.interface == LO {
-            return self.loop_back(frame.bytes, LO);
+            return self.loop_back(frame.bytes, path.interface);
         }
         let ethertype = if frame.bytes[ETHERNET] >> 4 == 6 { 0x86dd } else { 0x0800 };
         let unaddressed = Unaddressed { frame, ethertype };
@@ -222,8 +222,10 @@ impl Net {
     pub(crate) fn queue(&mut self, interface: InterfaceIndex, frame: Frame) -> Result<()> {
         let limit = self.limits.frames;
         let link = self.link_mut(interface).ok_or(Error::NetworkDown)?;
-        if !link.public.up || !link.public.link || link.queue.len() >= limit {
-            link.public.counters.sent_drops += 1;
+        let usable = link.public.up && link.public.link;
+        if !usable || link.queue.len() >= limit {
+            let counters = &mut link.public.counters;
+            *(if usable { &mut counters.sent_drops } else { &mut counters.sent_errors }) += 1;
             let error = if link.public.up { Error::NoBufferSpace } else { Error::NetworkDown };
             self.recycle(frame.bytes);
             return Err(error);

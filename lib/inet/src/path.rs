@@ -178,16 +178,20 @@ impl Net {
         const PATHS: usize = 256;
         /// For how long.
         const AGE: core::time::Duration = core::time::Duration::from_secs(600);
-        let least = if destination.is_ipv4() { 552 } else { 1280 };
         if self.path_mtus.len() >= PATHS && !self.path_mtus.contains_key(&destination) {
             let oldest = self.path_mtus.iter().min_by_key(|(_, entry)| entry.1).map(|(key, _)| *key);
             if let Some(oldest) = oldest {
                 self.path_mtus.remove(&oldest);
             }
         }
-        self.path_mtus.insert(destination, (mtu.max(least), self.now + AGE));
+        self.path_mtus.insert(destination, (believed_mtu(destination, mtu), self.now + AGE));
         self.generation += 1;
     }
+}
+
+/// What is believed of an MTU that a router told: less would make packets needlessly small.
+pub(crate) fn believed_mtu(destination: IpAddr, mtu: usize) -> usize {
+    mtu.max(if destination.is_ipv4() { 552 } else { 1280 })
 }
 
 fn is_link_local_scope(address: IpAddr) -> bool {

@@ -7,7 +7,7 @@ use core::net::IpAddr;
 
 use crate::error::Error;
 use crate::flow::Endpoint;
-use crate::net::Net;
+use crate::net::{LO, Net};
 use crate::tcp::connection::Connection;
 use crate::time::Instant;
 use crate::types::*;
@@ -97,7 +97,8 @@ impl Socket {
         self.kind.family()
     }
 
-    /// Whether a packet to this address at this interface may be for the socket.
+    /// Whether a packet to this address at this interface may be for the socket. What the system
+    /// sends to its own addresses, also those of a link, arrives at `lo`.
     pub(crate) fn takes(&self, address: IpAddr, interface: InterfaceIndex) -> bool {
         let family = match self.family() {
             Family::V4 => address.is_ipv4(),
@@ -112,7 +113,7 @@ impl Socket {
         family
             && (self.local.address.is_unspecified() || self.local.address == address)
             && self.options.interface.is_none_or(|bound| bound == interface)
-            && (self.local.scope == 0 || self.local.scope == interface.0)
+            && (self.local.scope == 0 || self.local.scope == interface.0 || interface == LO)
     }
 
     /// Takes a datagram, or drops it if there is no room.
@@ -126,6 +127,9 @@ impl Socket {
         // One datagram fits in any buffer.
         if datagrams.bytes > 0 && datagrams.bytes + size > limit || !net.grow(size) {
             datagrams.drops += 1;
+            if received.link.is_none() {
+                net.count(received.interface, |counters| counters.received_drops += 1);
+            }
             return;
         }
         let mut bytes = Vec::with_capacity(parts.0.len() + parts.1.len());

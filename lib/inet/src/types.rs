@@ -192,6 +192,41 @@ pub struct Received {
     pub time: Instant,
     /// Of a packet socket: the frame's header.
     pub link: Option<LinkHeader>,
+    /// The options of its IPv4 header.
+    pub options: HeaderOptions,
+}
+
+/// The options of an IPv4 header, as they arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeaderOptions {
+    bytes: [u8; 40],
+    length: u8,
+}
+
+impl Default for HeaderOptions {
+    fn default() -> HeaderOptions {
+        HeaderOptions { bytes: [0; 40], length: 0 }
+    }
+}
+
+impl HeaderOptions {
+    /// The options of a header, of which other protocols than IPv4 have none.
+    pub(crate) fn of(header: &[u8]) -> HeaderOptions {
+        let mut options = HeaderOptions::default();
+        if let Some(bytes) = header.get(20..)
+            && header[0] >> 4 == 4
+        {
+            let length = bytes.len().min(40);
+            options.bytes[..length].copy_from_slice(&bytes[..length]);
+            options.length = length as u8;
+        }
+        options
+    }
+
+    /// The bytes after the fixed header, with those that fill it up: nothing if there are none.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length.into()]
+    }
 }
 
 /// The header of a frame that a packet socket received.
@@ -306,8 +341,10 @@ pub struct Options {
     pub urgent_inline: bool,
     /// The port can be bound although connections of an earlier socket use it.
     pub reuse_address: bool,
-    /// Several sockets share the port.
+    /// Several sockets of one owner share the port.
     pub reuse_port: bool,
+    /// The user that opened the socket.
+    pub owner: u32,
     /// Bytes that wait to be sent, at most.
     pub send_buffer: usize,
     /// Bytes that wait to be received, at most.
@@ -353,7 +390,7 @@ impl Default for Options {
             keep_count: 9,
             no_delay: false,
             cork: false,
-            quick_ack: true,
+            quick_ack: false,
             linger: None,
             maximum_segment: None,
             user_timeout: None,
@@ -362,6 +399,7 @@ impl Default for Options {
             urgent_inline: false,
             reuse_address: false,
             reuse_port: false,
+            owner: 0,
             send_buffer: 256 << 10,
             receive_buffer: 256 << 10,
             receive_low_water: 1,
@@ -566,7 +604,7 @@ pub struct Counters {
     pub received_packets: u64,
     /// Frames that arrived and were malformed.
     pub received_errors: u64,
-    /// Frames that arrived and found no room.
+    /// Packets that arrived and found no room in their socket's queue.
     pub received_drops: u64,
     /// Frames to groups that arrived.
     pub received_multicast: u64,
@@ -574,7 +612,7 @@ pub struct Counters {
     pub sent_bytes: u64,
     /// Frames that were sent.
     pub sent_packets: u64,
-    /// Packets that could not be sent.
+    /// Packets that could not be sent because the interface was down or had no cable.
     pub sent_errors: u64,
     /// Packets that found no room in the interface's queue.
     pub sent_drops: u64,

@@ -246,9 +246,4 @@ impl<'a> Client<'a> {
     pub fn link(&self) -> bool {
         self.ends.as_ref().is_some_and(|ends| ends.area.link.load(Ordering::Acquire) != 0)
     }
-
-    /// How many buffers of frames have not come back from the driver.
-    pub fn outstanding(&self) -> usize {
-        self.outstanding.len()
-    }
 }

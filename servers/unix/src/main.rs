@@ -90,6 +90,8 @@ const TIME_CHECK: Duration = Duration::from_secs(1);
 const WRITE_BACK: Duration = Duration::from_secs(5);
 /// The largest status with which root ends the system.
 const LARGEST_STATUS: u8 = 127;
+/// The interface of the loopback, which every network has.
+const LOOPBACK: inet::InterfaceIndex = inet::InterfaceIndex(1);
 /// The exit status of a system that could not be started.
 const FAILED: u8 = 125;
 
@@ -273,6 +275,8 @@ async fn live(
         connect_network(&server, &started, card)?;
     }
     let network = started.system.vfs().network.clone();
+    // Not every system has an init that does it, and programs expect 127.0.0.1.
+    network.with(|stack| stack.set_up(LOOPBACK, true))?;
     driver.spawn_system_task(async move { network.drive().await })?;
     let (system, clock) = (started.system.clone(), started.system.environment().clone());
     driver.spawn_system_task(async move {

@@ -18,7 +18,7 @@ use net::offload::Offload;
 use rt::root::Status;
 use unix::network::Network;
 use unix::poll::{PollQueue, Readiness, until_ready};
-use unix::sync::SpinLock;
+use unix::sync::{SpinLock, Turns};
 use unix::thread::{System, Thread};
 use unix::{AttemptError, Environment};
 use unix_server::start::write_file;
@@ -26,6 +26,8 @@ use unix_server::start::write_file;
 /// The name of the server that drives the interface, and the interface's own.
 const SERVER: &str = "net";
 const NAME: &str = "eth0";
+/// After this many frames, other tasks run.
+const TURN: u32 = 64;
 /// What the network can leave to a device.
 const OFFLOAD: Offload = Offload {
     receive_checksum: true,
@@ -99,7 +101,10 @@ impl Card {
     /// driver any more.
     pub(crate) async fn receive(self: Arc<Self>, network: Arc<Network>, index: InterfaceIndex) {
         let (mut frame, mut link) = (Vec::new(), self.interface.lock().client.link());
+        let mut turns = Turns::every(TURN);
         loop {
+            // As long as frames come, nothing has to be waited for.
+            turns.step().await;
             let news = until_ready(&self.queue, Readiness::READ, || {
                 let interface = &mut *self.interface.lock();
                 loop {
@@ -131,9 +136,11 @@ impl Card {
 
     /// Sends the network's frames. Ends when there is no driver any more.
     pub(crate) async fn send(self: Arc<Self>, network: Arc<Network>, index: InterfaceIndex) {
+        let mut turns = Turns::every(TURN);
         loop {
             network.frame_waits(index).await;
             while let Some(frame) = network.take_frame(index) {
+                turns.step().await;
                 let head = head(&frame);
                 let sent = until_ready(&self.queue, Readiness::WRITE, || {
                     let interface = &mut *self.interface.lock();

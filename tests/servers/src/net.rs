@@ -17,7 +17,9 @@ use rt::root::{Console, Status};
 /// The places of the memory for frames.
 const PLACES: Places = Places { area: 0x5000_0000, buffers: 0x5100_0000 };
 const BITS: u64 = 1 << 7;
-/// How long the client waits for a frame, and how often until it gives up.
+/// How long the client waits for a notification.
+const PATIENCE: Time = Time::period(10_000_000);
+/// How long a client of a driver that ends waits for a frame, and how often until it gives up.
 const LOOK: Time = Time::period(20_000);
 const LOOKS: usize = 500;
 
@@ -108,32 +110,36 @@ pub(crate) fn test_link() -> ! {
 }
 
 fn wait_for_link(net: &Interface, up: bool) -> bool {
-    for _ in 0..LOOKS {
-        if net.client.link() == up {
-            return true;
+    // Only notifications end the wait: the driver has to tell its client of the change.
+    while net.client.link() != up {
+        if !is_notified() {
+            return false;
         }
-        let _ = ipc::receive_timeout(ThreadId::ANY, LOOK);
     }
-    false
+    true
+}
+
+/// Waits for a notification. Returns whether one has come.
+fn is_notified() -> bool {
+    ipc::receive_timeout(ThreadId::ANY, PATIENCE).is_ok()
 }
 
 /// Sends a frame, and returns what `find` finds in a received frame; `None`: there is no answer.
 fn exchange<T>(net: &mut Interface, frame: &[u8], find: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
     net.client.send(&Head::default(), frame).ok()?;
     net.flush();
-    for _ in 0..LOOKS {
+    loop {
         if let Some(found) = receive(net, &find) {
             return Some(found);
         }
-        if !net.client.sleep(false) {
-            let _ = ipc::receive_timeout(ThreadId::ANY, LOOK);
+        if !net.client.sleep(false) && !is_notified() {
+            return None;
         }
     }
-    None
 }
 
 /// Like [`exchange`], with a driver that may end, which `ends` counts. Since a frame may be lost
-/// then, it is sent again.
+/// then, it is sent again. Nothing notifies the client of an end: it has to look.
 fn exchange_with_ends<T>(
     net: &mut Interface,
     frame: &[u8],

@@ -161,7 +161,7 @@ impl Machine {
 /// QEMU's arguments for the network of a test's machine, if it has one: the emulator's. At port 7
 /// of 10.0.2.100 a program of the host sends back what it gets.
 pub(crate) fn of_tests(wanted: bool) -> impl Iterator<Item = String> {
-    let backend = "user,id=net,guestfwd=tcp:10.0.2.100:7-cmd:cat".to_string();
+    let backend = "user,id=net,restrict=on,guestfwd=tcp:10.0.2.100:7-cmd:cat".to_string();
     let device = device(&Network::User);
     ["-netdev".to_string(), backend, "-device".into(), device].into_iter().filter(move |_| wanted)
 }

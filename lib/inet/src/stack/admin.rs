@@ -77,6 +77,7 @@ impl Stack {
                 self.net.add_prefix_route(own);
             }
             self.net.begin_v6(interface);
+            self.renew_dhcp(interface);
         } else {
             // Routes that programs gave go with the interface, as on Linux.
             self.net.routes.retain(|route| route.interface != interface);
@@ -289,7 +290,7 @@ impl Stack {
     /// # Errors
     ///
     /// `NotFound`.
-    pub fn stop_dhcp(&mut self, interface: InterfaceIndex) -> Result<()> {
+    pub(crate) fn stop_dhcp(&mut self, interface: InterfaceIndex) -> Result<()> {
         self.end_dhcp(interface)
     }
 

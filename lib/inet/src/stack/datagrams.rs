@@ -82,6 +82,7 @@ impl Stack {
             traffic_class: packet.traffic_class,
             time: net.now,
             link: None,
+            options: HeaderOptions::of(packet.header),
         };
         socket.put(net, (payload, &[]), received);
     }
@@ -138,6 +139,7 @@ impl Stack {
                 traffic_class: packet.traffic_class,
                 time: net.now,
                 link: None,
+                options: HeaderOptions::of(packet.header),
             };
             socket.put(net, (header, payload), received);
         }
@@ -152,6 +154,8 @@ impl Stack {
         if remote.address.is_unspecified() {
             remote.address = path.source;
         }
+        // An address of a link is that of the interface that the peer's datagrams arrive at.
+        remote = Endpoint::new(remote.address, remote.port, path.interface);
         if path.cast == Cast::Broadcast && !options.broadcast {
             return Err(Error::AccessDenied);
         }
@@ -205,9 +209,10 @@ impl Stack {
         if source.is_ipv4() != path.next_hop.is_ipv4() {
             return Err(Error::NetworkUnreachable);
         }
-        if flags.source.is_some_and(|source| !source.is_unspecified() && !self.net.is_local(source))
-            && !options.free_bind
-        {
+        // No packet comes from an address of another system, even if it was bound. Raw packets with
+        // a header of the program's say themselves where they come from.
+        let own = source == path.source || self.net.is_local(source);
+        if !own && !own_header(socket) {
             return Err(Error::InvalidArgument);
         }
         Ok((path, source))
@@ -263,9 +268,7 @@ impl Stack {
         if data.len() + udp > most {
             return Err(Error::MessageTooLong);
         }
-        if let Kind::Raw(Family::V4, _) = kind
-            && (options.header_included || kind.protocol() == 255)
-        {
+        if own_header(self.socket(id)?) {
             return self.send_own_header(&path, &header, data);
         }
         let mut packet = self.net.begin(&header);
@@ -398,6 +401,7 @@ impl Stack {
                     traffic_class: 0,
                     time: net.now,
                     link: None,
+                    options: HeaderOptions::default(),
                 });
             }
             return Err(Error::WouldBlock);
@@ -423,11 +427,14 @@ pub(super) enum Unreachable {
     Protocol,
 }
 
+/// Whether what the program sends begins with an IP header.
+fn own_header(socket: &Socket) -> bool {
+    matches!(socket.kind, Kind::Raw(Family::V4, protocol) if socket.options.header_included || protocol == 255)
+}
+
 /// Whether the socket has joined the group that a packet went to. One that is bound to a group has
 /// to join it as well.
 fn member(socket: &Socket, packet: &Packet) -> bool {
     let Role::Datagrams(datagrams) = &socket.role else { return false };
-    datagrams.groups.iter().any(|(group, interface)| {
-        *group == packet.destination && (*interface == packet.interface || packet.interface == crate::net::LO)
-    })
+    datagrams.groups.contains(&(packet.destination, packet.interface))
 }

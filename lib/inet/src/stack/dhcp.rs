@@ -57,7 +57,7 @@ impl Stack {
         Ok(())
     }
 
-    /// The cable was plugged in.
+    /// The cable was plugged in, or the interface has come up.
     pub(super) fn renew_dhcp(&mut self, interface: InterfaceIndex) {
         let now = self.net.now;
         for entry in self.dhcp.iter_mut().filter(|entry| entry.interface == interface) {
@@ -124,16 +124,17 @@ impl Stack {
             && same(old, new)
         {
             let addresses = self.net.addresses.iter_mut();
-            for own in addresses.filter(|own| own.interface == interface && own.prefix == new.prefix) {
+            let given = addresses.filter(|own| own.interface == interface && own.prefix == new.prefix);
+            for own in given.filter(|own| own.expires.is_some()) {
                 own.expires = Some(new.expires);
             }
-            return;
+        } else {
+            self.drop_lease(interface, old);
         }
-        self.drop_lease(interface, old);
         let Some(lease) = new else { return };
         let prefix = lease.prefix;
         let expires = Some(lease.expires);
-        // An address that the administrator gave already stays as it is.
+        // An address that is there already, of this lease or of the administrator's, stays.
         let _ = self.net.insert_address(Address {
             interface,
             prefix,
@@ -143,7 +144,8 @@ impl Stack {
         });
         if let Some(router) = lease.router {
             let all = Prefix { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), length: 0 };
-            // Another default route of this metric is preferred to the new one.
+            // The route of this lease may be there, or have gone with the interface. Another
+            // default route of this metric is preferred to the new one.
             let _ = self.net.insert_route(Route {
                 destination: all,
                 gateway: Some(router),

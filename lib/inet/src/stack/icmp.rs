@@ -10,7 +10,7 @@ use crate::checksum;
 use crate::error::{Error, Result};
 use crate::flow::{Endpoint, FlowKey, PortKey};
 use crate::output::{ETHERNET, Header, IPV4, IPV6, Sum};
-use crate::path::{Cast, Wish};
+use crate::path::{Cast, Wish, believed_mtu};
 use crate::socket::Role;
 use crate::tcp::output::TCP;
 use crate::tcp::sequence::Seq;
@@ -244,7 +244,8 @@ impl Stack {
             if seq.before(connection.una) || seq.after(connection.nxt) || complaint.mtu == 0 {
                 return;
             }
-            if complaint.mtu < connection.path.mtu {
+            // What is not smaller than what is known already is no reason to send again.
+            if believed_mtu(quoted.destination, complaint.mtu) < connection.path.mtu {
                 net.learn_mtu(quoted.destination, complaint.mtu);
                 connection.too_long(net);
             }

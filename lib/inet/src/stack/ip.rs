@@ -1,6 +1,6 @@
 //! Frames and IP packets that arrive.
 
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::IpAddr;
 
 use smoltcp::wire::{Ipv4Packet, Ipv6Packet};
 
@@ -10,7 +10,7 @@ use crate::checksum;
 use crate::error::{Error, Result};
 use crate::fragment::Whole;
 use crate::net::LO;
-use crate::output::{ETHERNET, IPV6};
+use crate::output::{ETHERNET, IPV4, IPV6};
 use crate::path::Cast;
 use crate::tcp::output::TCP;
 use crate::types::*;
@@ -112,9 +112,14 @@ impl Stack {
         if header.version() != 4 || !looped && checksum::fold(checksum::sum(&bytes[..start], 0)) != 0xffff {
             return Err(Error::ProtocolError);
         }
+        if source_routed(&bytes[IPV4..start])? {
+            // The sender of such packets chooses the way of the answers, too.
+            return Ok(());
+        }
         let bytes = &bytes[..usize::from(header.total_len())];
         let (source, destination) = (header.src_addr(), header.dst_addr());
-        let bad_source = source.is_multicast() || source == Ipv4Addr::BROADCAST;
+        // Answers to such a source would go to many systems.
+        let bad_source = source.is_multicast() || self.net.is_broadcast(source.into());
         let strange = source.is_loopback() || destination.is_loopback();
         if bad_source || !looped && strange {
             // Loopback addresses are never on a cable.
@@ -269,5 +274,26 @@ impl Stack {
                 Ok(())
             }
         }
+    }
+}
+
+/// Whether the options of an IPv4 header prescribe the packet's way (RFC 791).
+///
+/// # Errors
+///
+/// `ProtocolError` if they are malformed.
+fn source_routed(mut options: &[u8]) -> Result<bool> {
+    const LOOSE: u8 = 131;
+    const STRICT: u8 = 137;
+    loop {
+        options = match options {
+            [] | [0, ..] => return Ok(false),
+            [1, rest @ ..] => rest,
+            [LOOSE | STRICT, ..] => return Ok(true),
+            [_, length, ..] if *length >= 2 => {
+                options.get(usize::from(*length)..).ok_or(Error::ProtocolError)?
+            }
+            _ => return Err(Error::ProtocolError),
+        };
     }
 }

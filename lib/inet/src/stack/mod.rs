@@ -220,7 +220,8 @@ impl Stack {
     }
 
     /// Bytes of fragments, of which [`Limits::fragments`] is the most.
-    pub fn fragments_held(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn fragments_held(&self) -> usize {
         self.net.fragments.held()
     }
 

@@ -46,6 +46,7 @@ impl Stack {
                 traffic_class: 0,
                 time: net.now,
                 link: Some(LinkHeader { source, protocol, class }),
+                options: HeaderOptions::default(),
             };
             socket.put(net, (header, payload), received);
         }

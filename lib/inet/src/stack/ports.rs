@@ -139,7 +139,7 @@ impl Stack {
             let Ok(other) = self.socket(*other) else { return false };
             let listens = matches!(other.role, Role::Listener(_));
             let both = |option: fn(&Options) -> bool| option(&socket.options) && option(&other.options);
-            let shared = both(|options| options.reuse_port);
+            let shared = share(socket, other);
             let reused = both(|options| options.reuse_address) && !listens;
             overlap(socket, local, other) && !shared && !reused
         })
@@ -153,7 +153,7 @@ impl Stack {
             self.socket(*other).is_ok_and(|other| {
                 matches!(other.role, Role::Listener(_))
                     && overlap(socket, local, other)
-                    && !(socket.options.reuse_port && other.options.reuse_port)
+                    && !share(socket, other)
             })
         })
     }
@@ -247,6 +247,12 @@ impl Stack {
         }
         info
     }
+}
+
+/// Whether two sockets may have one port and address. Only those of one user do: another one could
+/// take connections away.
+fn share(socket: &Socket, other: &Socket) -> bool {
+    socket.options.reuse_port && other.options.reuse_port && socket.options.owner == other.options.owner
 }
 
 /// Whether two sockets of a port could be meant by one packet.

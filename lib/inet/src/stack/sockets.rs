@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::flow::Endpoint;
 use crate::net::is_link_local;
 use crate::path::Wish;
-use crate::socket::{Listener, PortUse, Role};
+use crate::socket::{Listener, PortUse, Role, Socket};
 use crate::tcp::connection::Connection;
 use crate::tcp::sequence::Seq;
 use crate::time::Instant;
@@ -149,11 +149,8 @@ impl Stack {
                 self.abort(id, None);
                 self.leave_flow(id);
                 self.leave_port(id);
-                let socket = self.socket_mut(id)?;
-                let family = socket.kind.family();
-                socket.role = Role::Idle;
-                socket.peer = None;
-                socket.local = Endpoint::any(family);
+                let socket = self.forget_connection(id)?;
+                socket.local = Endpoint::any(socket.kind.family());
                 socket.fixed = false;
             }
             Role::Listener(_) => {
@@ -164,6 +161,17 @@ impl Stack {
         }
         self.pump();
         Ok(())
+    }
+
+    /// Makes a socket whose connection has ended an idle one, and gives back its buffers.
+    fn forget_connection(&mut self, id: SocketId) -> Result<&mut Socket> {
+        let Stack { sockets, net, .. } = self;
+        let socket = find(sockets, id)?;
+        if let Role::Stream(mut connection) = core::mem::replace(&mut socket.role, Role::Idle) {
+            connection.release(net);
+        }
+        socket.peer = None;
+        Ok(socket)
     }
 
     /// Makes a socket a listener, or changes its backlog.
@@ -184,9 +192,22 @@ impl Stack {
                 return Ok(());
             }
             Role::Idle => {}
-            Role::Stream(connection) if connection.state == State::Closed => {}
+            Role::Stream(connection) if connection.state == State::Closed => {
+                self.leave_flow(id);
+                // A port that was chosen for the connection goes with it.
+                if self.socket(id)?.port == PortUse::Counted {
+                    self.leave_port(id);
+                    self.socket_mut(id)?.fixed = false;
+                }
+                let socket = self.forget_connection(id)?;
+                if !socket.fixed {
+                    let port = if socket.port == PortUse::Bound { socket.local.port } else { 0 };
+                    socket.local = Endpoint { port, ..Endpoint::any(socket.kind.family()) };
+                }
+            }
             _ => return Err(Error::InvalidArgument),
         }
+        let socket = self.socket(id)?;
         let local = socket.local;
         if socket.port == PortUse::None {
             let port = self.choose_port(id, &local, None)?;
@@ -425,6 +446,7 @@ impl Stack {
         if let Role::Stream(connection) = &mut socket.role {
             connection.hops = options.hops;
             connection.traffic_class = options.traffic_class;
+            connection.ack_now |= options.quick_ack && connection.ack_at.is_some();
             // A changed option can release what waits (no-delay, cork).
             connection.more &= options.cork;
             connection.corked = connection.corked.filter(|_| options.cork);

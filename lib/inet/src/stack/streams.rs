@@ -8,6 +8,7 @@ use super::{Owner, Stack, Timed, find};
 use crate::checksum;
 use crate::error::{Error, Result};
 use crate::flow::{Endpoint, FlowKey, PortKey};
+use crate::net::LO;
 use crate::output::Header;
 use crate::path::{Cast, Wish};
 use crate::socket::{PortUse, Role};
@@ -151,7 +152,7 @@ impl Stack {
         }
         if segment.flags.syn {
             if segment.ack.is_none() && segment.seq == half.irs && self.net.may_answer() {
-                half.answer(&mut self.net);
+                half.answer_again(&mut self.net);
             }
             return;
         }
@@ -379,9 +380,12 @@ impl Stack {
         if remote.port == 0 {
             return Err(Error::ConnectionRefused);
         }
-        let wish =
-            Wish { interface: options.interface.or(remote.interface()), dont_route: options.dont_route };
-        let path = self.net.path(remote.address, wish)?;
+        let own = socket.local;
+        let bound = own.interface().filter(|interface| *interface != LO);
+        let interface = options.interface.or(remote.interface()).or(bound);
+        let path = self.net.path(remote.address, Wish { interface, dont_route: options.dont_route })?;
+        // Addresses of a link are those of the interface that the peer's segments arrive at.
+        remote = Endpoint::new(remote.address, remote.port, path.interface);
         if matches!(path.cast, Cast::Multicast | Cast::Broadcast) {
             return Err(Error::NetworkUnreachable);
         }
@@ -391,6 +395,11 @@ impl Stack {
             if local.address.is_ipv4() != remote.address.is_ipv4() {
                 return Err(Error::NetworkUnreachable);
             }
+            if !self.net.is_local(local.address) {
+                // It was bound before it is this system's, or has ceased to be.
+                return Err(Error::InvalidArgument);
+            }
+            local = Endpoint::new(local.address, local.port, path.interface);
         } else {
             if path.source.is_unspecified() {
                 return Err(Error::AddressNotAvailable);
@@ -414,7 +423,7 @@ impl Stack {
         connection.hops = options.hops;
         connection.traffic_class = options.traffic_class;
         connection.state = State::SynSent;
-        connection.send_syn(&mut self.net);
+        connection.send_syn(&mut self.net, &options);
         self.flows.insert(flow, Owner::Socket(id));
         let socket = self.socket_mut(id)?;
         socket.local = local;
@@ -466,6 +475,7 @@ impl Stack {
             traffic_class: 0,
             time: net.now,
             link: None,
+            options: HeaderOptions::default(),
         };
         if copied > 0 && !flags.peek {
             self.settle(id.index);

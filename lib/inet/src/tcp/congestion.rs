@@ -122,6 +122,7 @@ impl Congestion {
     pub(crate) fn acknowledged(&mut self, una: Seq, acked: usize, mss: usize, limited: bool) {
         self.sacked.trim(una);
         self.duplicates = 0;
+        self.recovered = self.recovered.max(una);
         if let Some(recovery) = &mut self.recovery {
             if !una.before(recovery.end) {
                 self.window = self.window.min(self.threshold.max(2 * mss));
@@ -226,6 +227,19 @@ mod tests {
         congestion.acknowledged(nxt, 10_000, 1000, true);
         assert!(congestion.recovery.is_none());
         assert!(congestion.window <= 6000);
+    }
+
+    #[test]
+    fn an_old_recovery_forbids_no_new_one() {
+        let mut una = Seq(0);
+        let mut congestion = Congestion::new(una);
+        for _ in 0..3 {
+            una = una + (1 << 30);
+            congestion.acknowledged(una, 1 << 30, 1000, true);
+        }
+        congestion.duplicates = 3;
+        congestion.check(una, una + 10_000, 1000);
+        assert!(congestion.recovery.is_some());
     }
 
     #[test]

@@ -401,11 +401,19 @@ impl Connection {
         }
         if !flags.peek {
             self.receiving.consume(count + skipped);
+            self.forget_urgent();
             if self.receiving.len() == 0 && self.early.is_empty() && (net.is_short() || self.at_end()) {
                 net.shrink(self.receiving.release());
             }
         }
         Ok(count)
+    }
+
+    /// Forgets an urgent byte that the program has gone past, so that a later byte with the same
+    /// number is not taken for it.
+    pub(crate) fn forget_urgent(&mut self) {
+        let first = self.rcv_nxt_of_data() - self.receiving.len();
+        self.urgent_in = self.urgent_in.filter(|urgent| !urgent.before(first));
     }
 
     /// All data of the peer has been received.

@@ -32,6 +32,8 @@ pub(crate) struct Half {
     pub(crate) iss: Seq,
     pub(crate) irs: Seq,
     mss: Option<u16>,
+    /// The largest segment that the listener asks for.
+    limit: u16,
     scale: Option<u8>,
     sack: bool,
     /// The peer's time stamp.
@@ -64,6 +66,7 @@ impl Half {
             iss: Seq(0),
             irs: syn.seq,
             mss: syn.mss,
+            limit: options.maximum_segment.unwrap_or(u16::MAX),
             scale: syn.scale,
             sack: syn.sack_permitted,
             stamp: syn.stamp.map(|stamp| stamp.0),
@@ -85,7 +88,7 @@ impl Half {
             ack: Some(self.irs + 1),
             flags: Flags { syn: true, ..Flags::default() },
             window: 65535,
-            mss: Some(self.path.mtu.saturating_sub(headers).clamp(64, 65535) as u16),
+            mss: Some(self.path.mtu.saturating_sub(headers).min(self.limit.into()).clamp(64, 65535) as u16),
             scale: self.scale.map(|_| SCALE),
             sack_permitted: self.sack,
             stamp: self.stamp.map(|recent| (stamp, recent)),
@@ -106,6 +109,13 @@ impl Half {
     pub(crate) fn answer(&mut self, net: &mut Net) {
         self.deadline = net.now + RETRY * (1 << self.tries.min(6));
         self.answered = (self.tries == 0).then_some(net.now);
+        self.send(net, net.now.stamp());
+    }
+
+    /// Answers a SYN that came again. When the answer is sent by itself does not change, and which
+    /// answer the peer's acknowledgement is for can no longer be told.
+    pub(crate) fn answer_again(&mut self, net: &mut Net) {
+        self.answered = None;
         self.send(net, net.now.stamp());
     }
 

@@ -15,13 +15,13 @@ impl Connection {
     pub(crate) fn input(&mut self, net: &mut Net, options: &Options, segment: &Segment<'_>) {
         match self.state {
             State::Closed => {}
-            State::SynSent => self.answered(net, segment),
+            State::SynSent => self.answered(net, options, segment),
             _ => self.synchronized(net, options, segment),
         }
     }
 
     /// In SYN_SENT.
-    fn answered(&mut self, net: &mut Net, segment: &Segment<'_>) {
+    fn answered(&mut self, net: &mut Net, options: &Options, segment: &Segment<'_>) {
         if let Some(ack) = segment.ack
             && (!ack.after(self.iss) || ack.after(self.nxt))
         {
@@ -52,7 +52,7 @@ impl Connection {
         } else {
             // Both ends have begun.
             self.state = State::SynReceived;
-            self.send_syn(net);
+            self.send_syn(net, options);
         }
     }
 
@@ -209,6 +209,8 @@ impl Connection {
             self.base = self.base + data;
             self.bytes_acked += data as u64;
             self.una = ack;
+            // Numbers are compared with these only while they are less than 2^31 apart.
+            self.small_end = self.small_end.max(ack);
             self.nxt = self.nxt.max(ack);
             self.backoff = 0;
             self.soft_error = None;
@@ -357,13 +359,14 @@ impl Connection {
         if self.read_closed {
             let length = self.receiving.len();
             self.receiving.consume(length);
+            self.forget_urgent();
         }
         // Every second full segment is acknowledged, and one after which the peer can send no other
         // one if there is room for it; others wait for company.
         let waiting = self.rcv_nxt.since(self.acked);
         let room = self.edge.since(self.rcv_nxt);
         let stuck = room < 2 * self.mss() && self.window_could_open(options);
-        if waiting >= 2 * self.mss() || stuck {
+        if waiting >= 2 * self.mss() || stuck || options.quick_ack {
             self.ack_now = true;
         } else if self.ack_at.is_none() {
             self.ack_at = Some(net.now + DELAYED);

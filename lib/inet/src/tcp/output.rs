@@ -24,16 +24,17 @@ const CORKED: Duration = Duration::from_millis(200);
 
 impl Connection {
     /// Sends the SYN, with its acknowledgement if the peer's has arrived.
-    pub(crate) fn send_syn(&mut self, net: &mut Net) {
+    pub(crate) fn send_syn(&mut self, net: &mut Net, options: &Options) {
         let answer = self.state == State::SynReceived;
         let headers = if self.local.address.is_ipv4() { 40 } else { 60 };
         let offer = |peer| !answer || peer;
+        let most = options.maximum_segment.map_or(65535, usize::from);
         let segment = Segment {
             seq: self.iss,
             ack: answer.then_some(self.rcv_nxt),
             flags: Flags { syn: true, ..Flags::default() },
             window: 65535,
-            mss: Some(self.path.mtu.saturating_sub(headers).clamp(64, 65535) as u16),
+            mss: Some(self.path.mtu.saturating_sub(headers).min(most).clamp(64, 65535) as u16),
             scale: offer(self.receive_scale > 0).then_some(SCALE),
             sack_permitted: offer(self.sack),
             stamp: offer(self.stamps).then(|| (net.now.stamp(), self.recent)),
@@ -60,15 +61,19 @@ impl Connection {
         if self.path.generation != net.generation {
             self.find_path(net, options);
         }
-        let header = self.option_length();
-        let mss = options.maximum_segment.map_or(usize::MAX, usize::from).min(self.mss());
-        let mss = mss.saturating_sub(header).max(16);
+        let mss = self.segment_size(options);
         self.send_lost(net, options, mss);
         while self.send_new(net, options, mss) {}
         self.arm(net, options);
         if self.ack_now || self.window_opened(options) {
             self.send_ack(net, options);
         }
+    }
+
+    /// Bytes of data in a segment that is sent now, at most.
+    fn segment_size(&self, options: &Options) -> usize {
+        let mss = options.maximum_segment.map_or(usize::MAX, usize::from).min(self.mss());
+        mss.saturating_sub(self.option_length()).max(16)
     }
 
     fn find_path(&mut self, net: &mut Net, options: &Options) {
@@ -378,11 +383,23 @@ impl Connection {
         match self.state {
             State::SynSent | State::SynReceived => {
                 self.retransmissions += 1;
-                self.send_syn(net);
+                self.send_syn(net, options);
             }
             _ if self.nxt == self.una => {
-                self.probe(net, options);
-                self.retransmit_at = Some(net.now + self.round_trip.timeout(self.backoff));
+                let mss = self.segment_size(options);
+                let count = (self.sending.len() - self.sent()).min(self.window).min(mss);
+                if count > 0 {
+                    // The window is small and stays so: it is used (RFC 1122, 4.2.3.4).
+                    self.backoff = 0;
+                    if count < mss {
+                        self.small_end = self.nxt + count;
+                    }
+                    let start = self.nxt;
+                    self.send_data(net, options, start, count, mss);
+                } else {
+                    self.probe(net, options);
+                    self.retransmit_at = Some(net.now + self.round_trip.timeout(self.backoff));
+                }
             }
             _ => {
                 let mss = self.mss();

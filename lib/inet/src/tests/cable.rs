@@ -306,3 +306,36 @@ proptest::proptest! {
         transfer(&mut cable, there(80), 60_000, Duration::from_secs(3600));
     }
 }
+
+#[test]
+fn groups_are_looped_at_their_interface() {
+    let mut cable = Cable::new(Offload::default(), 1500, 0, 9);
+    let (stack, interface) = (&mut cable.stacks[0], cable.interfaces[0]);
+    let group: IpAddr = "224.1.2.3".parse().unwrap();
+    let id = stack.open(Kind::Udp(Family::V4)).unwrap();
+    stack.configure(id, |options| options.interface = Some(interface)).unwrap();
+    stack.bind(id, "0.0.0.0:5000".parse().unwrap()).unwrap();
+    stack.join(id, group, Some(interface)).unwrap();
+    stack.send(id, b"all", Some(SocketAddr::new(group, 5000)), SendFlags::default()).unwrap();
+    let mut buffer = [0; 16];
+    let received = stack.receive_from(id, &mut buffer, ReceiveFlags::default()).unwrap();
+    assert_eq!((received.copied, received.interface), (3, interface));
+    // Without a cable nothing is sent.
+    stack.set_link(interface, false).unwrap();
+    let _ = stack.send(id, b"all", Some(SocketAddr::new(group, 5000)), SendFlags::default());
+    let counters = stack.interfaces().find(|other| other.index == interface).unwrap().counters;
+    assert_eq!((counters.sent_errors, counters.sent_drops), (1, 0));
+}
+
+#[test]
+fn another_address_of_a_network_keeps_its_route() {
+    let mut cable = Cable::new(Offload::default(), 1500, 0, 12);
+    let (stack, interface) = (&mut cable.stacks[0], cable.interfaces[0]);
+    let [first, second]: [IpAddr; 2] = ["10.0.0.1", "10.0.0.9"].map(|address| address.parse().unwrap());
+    stack.add_address(interface, Prefix { address: second, length: 24 }).unwrap();
+    stack.remove_address(interface, first).unwrap();
+    assert_eq!(stack.route_to(there(80).ip(), None).unwrap().1, second);
+    assert!(stack.routes().any(|route| route.source == Some(second)));
+    stack.remove_address(interface, second).unwrap();
+    assert!(stack.routes().all(|route| !route.destination.address.is_ipv4()));
+}

@@ -16,6 +16,8 @@ struct Network {
     asked: Vec<DhcpMessageType>,
     answering: bool,
     refusing: bool,
+    /// When the server wants a lease to be renewed.
+    renewal: Option<u32>,
 }
 
 impl Network {
@@ -34,7 +36,7 @@ impl Network {
         stacks[1].bind(socket, "0.0.0.0:67".parse().unwrap()).unwrap();
         let now = Instant::from_micros(5);
         let (asked, answering, refusing) = (Vec::new(), true, false);
-        Network { stacks, interface, socket, now, asked, answering, refusing }
+        Network { stacks, interface, socket, now, asked, answering, refusing, renewal: None }
     }
 
     fn run(&mut self, time: Duration) {
@@ -72,7 +74,11 @@ impl Network {
             _ => DhcpMessageType::Ack,
         };
         let servers = [10, 0, 2, 3];
-        let options = [DhcpOption { kind: 6, data: &servers }];
+        let mut options = vec![DhcpOption { kind: 6, data: &servers }];
+        let renewal = self.renewal.map(u32::to_be_bytes);
+        for kind in [58, 59] {
+            options.extend(renewal.as_ref().map(|data| DhcpOption { kind, data }));
+        }
         let answer = DhcpRepr {
             message_type,
             your_ip: ADDRESS,
@@ -161,4 +167,46 @@ fn a_network_without_a_server_is_asked_less_and_less() {
     network.stacks[0].set_link(network.interface, true).unwrap();
     network.run(Duration::from_millis(10));
     assert!(network.asked.len() > asked && network.has_address());
+}
+
+#[test]
+fn a_renewed_lease_keeps_the_route_to_its_network() {
+    let mut network = Network::new();
+    network.stacks[0].start_dhcp(network.interface, "x").unwrap();
+    network.run(Duration::from_secs(3 * 3600));
+    let (route, source) = network.stacks[0].route_to("10.0.2.77".parse().unwrap(), None).unwrap();
+    assert_eq!((route.origin, source), (RouteOrigin::Kernel, ADDRESS.into()));
+}
+
+#[test]
+fn a_lease_that_is_to_be_renewed_immediately_is_not_asked_for_without_end() {
+    let mut network = Network::new();
+    network.renewal = Some(0);
+    network.stacks[0].start_dhcp(network.interface, "x").unwrap();
+    network.run(Duration::from_secs(600));
+    assert!(network.has_address());
+    assert!((3..30).contains(&network.asked.len()), "{}", network.asked.len());
+}
+
+#[test]
+fn an_interface_that_comes_up_again_has_its_routes_again() {
+    let mut network = Network::new();
+    let interface = network.interface;
+    network.stacks[0].start_dhcp(interface, "x").unwrap();
+    network.run(Duration::from_secs(1));
+    network.stacks[0].set_up(interface, false).unwrap();
+    network.run(Duration::from_secs(1));
+    network.stacks[0].set_up(interface, true).unwrap();
+    network.run(Duration::from_secs(1));
+    let far = "192.0.2.7".parse().unwrap();
+    let (route, source) = network.stacks[0].route_to(far, None).unwrap();
+    assert_eq!((route.gateway, source), (Some(SERVER.into()), ADDRESS.into()));
+    // The administrator's address does not end with the lease.
+    network.stacks[0].remove_address(interface, ADDRESS.into()).unwrap();
+    network.stacks[0].add_address(interface, Prefix { address: ADDRESS.into(), length: 24 }).unwrap();
+    network.run(Duration::from_secs(3600));
+    network.answering = false;
+    network.run(Duration::from_secs(2 * 3600));
+    assert_eq!(network.stacks[0].lease(interface), None);
+    assert!(network.has_address());
 }

@@ -138,6 +138,62 @@ fn many_routers_bring_few_routes() {
         let frame = message(source, frame[54..].to_vec());
         cable.stacks[0].receive(interface, &frame, now);
     }
-    assert!(cable.stacks[0].routes().count() < 40);
-    assert!(cable.stacks[0].addresses().count() < 40);
+    assert!((16..40).contains(&cable.stacks[0].routes().count()));
+    assert!((16..40).contains(&cable.stacks[0].addresses().count()));
+}
+
+#[test]
+fn addresses_of_a_link_are_found_without_a_scope_and_by_their_own_system() {
+    let mut cable = cable(0);
+    let scoped = second(&cable, 80);
+    let bare: SocketAddr = SocketAddrV6::new(SECOND, 80, 0, 0).into();
+    let server = listener(&mut cable.stacks[1], scoped);
+    let echo = cable.stacks[1].open(Kind::Udp(Family::V6)).unwrap();
+    cable.stacks[1].bind(echo, second(&cable, 53)).unwrap();
+    for to in [scoped, bare] {
+        // From the other system, and from the own one.
+        for at in [0, 1] {
+            let client = cable.stacks[at].open(Kind::Tcp(Family::V6)).unwrap();
+            cable.stacks[at].connect(client, to).unwrap();
+            cable.run(Duration::from_millis(10));
+            assert_eq!(cable.stacks[at].state(client), Ok(State::Established), "{to} from {at}");
+            cable.stacks[1].accept(server).unwrap();
+            let client = cable.stacks[at].open(Kind::Udp(Family::V6)).unwrap();
+            cable.stacks[at].connect(client, SocketAddr::new(to.ip(), 53)).unwrap();
+            send(&mut cable.stacks[at], client, b"question").unwrap();
+            cable.run(Duration::from_millis(10));
+            let mut buffer = [0; 16];
+            let stack = &mut cable.stacks[1];
+            let from = stack.receive_from(echo, &mut buffer, ReceiveFlags::default()).unwrap().from;
+            stack.send(echo, b"answer", from, SendFlags::default()).unwrap();
+            cable.run(Duration::from_millis(10));
+            assert_eq!(receive(&mut cable.stacks[at], client), Ok(b"answer".to_vec()));
+        }
+    }
+    // A socket that is bound to the address connects to it.
+    let client = cable.stacks[1].open(Kind::Tcp(Family::V6)).unwrap();
+    cable.stacks[1].bind(client, second(&cable, 4000)).unwrap();
+    assert_eq!(cable.stacks[1].connect(client, scoped), Ok(Connect::Done));
+}
+
+#[test]
+fn a_prolonged_address_keeps_the_route_to_its_network() {
+    let mut cable = cable(0);
+    let (interface, mut now) = (cable.interfaces[0], cable.now);
+    let stack = &mut cable.stacks[0];
+    let kernel = |stack: &Stack| {
+        let network: IpAddr = "2001:db8::".parse().unwrap();
+        stack.routes().any(|route| {
+            route.origin == RouteOrigin::Kernel
+                && route.destination == Prefix { address: network, length: 64 }
+        })
+    };
+    for _ in 0..5 {
+        stack.receive(interface, &advertisement(1800, 8000), now);
+        now = now + Duration::from_secs(5000);
+        stack.advance(now);
+        assert!(kernel(stack));
+    }
+    stack.advance(now + Duration::from_secs(8000));
+    assert!(!kernel(stack));
 }

@@ -313,3 +313,52 @@ fn noise(rounds: u64) {
 fn noise_neither_panics_nor_grows() {
     noise(if std::env::var_os("MAC_TEST_ALL").is_some() { 10_000_000 } else { 100_000 });
 }
+
+/// The same with options in the IP header.
+fn with_options(mut frame: Vec<u8>, options: &[u8]) -> Vec<u8> {
+    frame[14] += options.len() as u8 / 4;
+    frame.splice(34..34, options.iter().copied());
+    let length = (frame.len() - 14) as u16;
+    frame[16..18].copy_from_slice(&length.to_be_bytes());
+    complete(&mut frame);
+    frame
+}
+
+#[test]
+fn options_of_headers_are_kept_and_source_routes_refused() {
+    let mut cable = Cable::new(Offload::default(), 1500, 0, 10);
+    let (interface, now) = (cable.interfaces[1], cable.now);
+    let stack = &mut cable.stacks[1];
+    let id = stack.open(Kind::Udp(Family::V4)).unwrap();
+    stack.bind(id, there(53)).unwrap();
+    let datagram = frame([10, 0, 0, 1], 17, &[0, 99, 0, 53, 0, 9, 0, 0, b'x']);
+    let mut get = |bytes: &[u8]| {
+        stack.receive(interface, bytes, now);
+        let mut buffer = [0; 16];
+        stack.receive_from(id, &mut buffer, ReceiveFlags::default()).map(|received| received.options)
+    };
+    assert_eq!(get(&datagram), Ok(HeaderOptions::default()));
+    // Record route, as it is; and the router alert, which ends with zeros.
+    for options in [&[7, 7, 4, 0, 0, 0, 0, 0][..], &[148, 4, 0, 0], &[1; 40]] {
+        let kept = get(&with_options(datagram.clone(), options)).unwrap();
+        assert_eq!(kept.bytes(), options);
+    }
+    for options in
+        [&[131, 7, 4, 10, 0, 0, 9, 0][..], &[1, 137, 7, 4, 10, 0, 0, 9], &[7, 1, 0, 0], &[7, 9, 0, 0]]
+    {
+        assert_eq!(get(&with_options(datagram.clone(), options)), Err(Error::WouldBlock), "{options:?}");
+    }
+}
+
+#[test]
+fn what_comes_from_a_broadcast_address_is_not_answered() {
+    let mut cable = Cable::new(Offload::default(), 1500, 0, 11);
+    let (interface, now) = (cable.interfaces[1], cable.now);
+    let stack = &mut cable.stacks[1];
+    while stack.transmit(interface).is_some() {}
+    for source in [[10, 0, 0, 255], [255; 4], [224, 0, 0, 1]] {
+        stack.receive(interface, &frame(source, 17, &[0, 99, 0, 9, 0, 9, 0, 0, b'x']), now);
+        stack.receive(interface, &frame(source, 1, &[8, 0, 0, 0, 0, 1, 0, 1]), now);
+        assert_eq!(stack.transmit(interface), None);
+    }
+}

@@ -59,7 +59,7 @@ fn a_large_transfer_is_right_to_the_byte() {
 }
 
 #[test]
-fn nobody_listening_refuses() {
+fn a_port_without_a_listener_refuses() {
     let mut stack = stack();
     let client = stack.open(Kind::Tcp(Family::V4)).unwrap();
     assert_eq!(stack.connect(client, v4(9)), Err(Error::ConnectionRefused));
@@ -265,4 +265,106 @@ fn a_full_backlog_does_not_lose_the_others() {
     }
     assert_eq!(accepted, 5);
     assert!(clients.iter().all(|client| stack.state(client.0) == Ok(State::Established)));
+}
+
+#[test]
+fn a_socket_that_connects_again_and_again_takes_no_memory() {
+    let mut stack = stack();
+    let server = listener(&mut stack, v4(80));
+    let client = stack.open(Kind::Tcp(Family::V4)).unwrap();
+    for _ in 0..3 {
+        assert_eq!(stack.connect(client, v4(80)), Ok(Connect::Done));
+        let (child, _) = stack.accept(server).unwrap();
+        send(&mut stack, child, &pattern(5000, 1)).unwrap();
+        stack.disconnect(client).unwrap();
+        stack.close(child);
+    }
+    assert_eq!(stack.memory(), 0);
+    // The same for one that listens when its connection has ended. It can be found at its port.
+    assert_eq!(stack.connect(client, v4(80)), Ok(Connect::Done));
+    let (child, _) = stack.accept(server).unwrap();
+    stack.close(server);
+    send(&mut stack, child, &pattern(5000, 1)).unwrap();
+    stack.configure(child, |options| options.linger = Some(Duration::ZERO)).unwrap();
+    stack.close(child);
+    assert_eq!(stack.state(client), Ok(State::Closed));
+    stack.listen(client, 1).unwrap();
+    assert_eq!(stack.memory(), 0);
+    let address = v4(stack.local_address(client).unwrap().port());
+    let other = stack.open(Kind::Tcp(Family::V4)).unwrap();
+    assert_eq!(stack.connect(other, address), Ok(Connect::Done));
+    assert!(stack.accept(client).is_ok());
+}
+
+#[test]
+fn addresses_of_other_systems_send_nothing() {
+    let mut stack = stack();
+    let foreign: IpAddr = "192.0.2.1".parse().unwrap();
+    let free = |stack: &mut Stack, kind| {
+        let id = stack.open(kind).unwrap();
+        stack.configure(id, |options| options.free_bind = true).unwrap();
+        id
+    };
+    let udp = free(&mut stack, Kind::Udp(Family::V4));
+    let flags = SendFlags { source: Some(foreign), ..SendFlags::default() };
+    assert_eq!(stack.send(udp, b"x", Some(v4(53)), flags), Err(Error::InvalidArgument));
+    let bound = free(&mut stack, Kind::Udp(Family::V4));
+    stack.bind(bound, SocketAddr::new(foreign, 53)).unwrap();
+    assert_eq!(stack.send(bound, b"x", Some(v4(53)), SendFlags::default()), Err(Error::InvalidArgument));
+    let tcp = free(&mut stack, Kind::Tcp(Family::V4));
+    stack.bind(tcp, SocketAddr::new(foreign, 4000)).unwrap();
+    listener(&mut stack, v4(80));
+    assert_eq!(stack.connect(tcp, v4(80)), Err(Error::InvalidArgument));
+    // Any own address is a source.
+    let flags = SendFlags { source: Some("127.0.0.9".parse().unwrap()), ..SendFlags::default() };
+    assert_eq!(stack.send(udp, b"x", Some(v4(53)), flags), Ok(1));
+}
+
+#[test]
+fn only_sockets_of_one_owner_share_a_port() {
+    for kind in [Kind::Udp(Family::V4), Kind::Tcp(Family::V4)] {
+        let mut stack = stack();
+        let mut bind = |owner| {
+            let id = stack.open(kind).unwrap();
+            stack
+                .configure(id, |options| {
+                    options.reuse_port = true;
+                    options.owner = owner;
+                })
+                .unwrap();
+            stack.bind(id, v4(80))
+        };
+        assert_eq!(bind(1000), Ok(()));
+        assert_eq!(bind(1000), Ok(()));
+        assert_eq!(bind(1001), Err(Error::AddressInUse));
+    }
+    // Sockets that are bound to one address by `reuse_address` do not both listen.
+    let mut stack = stack();
+    let ids = [1000, 1001].map(|owner| {
+        let id = stack.open(Kind::Tcp(Family::V4)).unwrap();
+        stack
+            .configure(id, |options| {
+                options.reuse_address = true;
+                options.reuse_port = true;
+                options.owner = owner;
+            })
+            .unwrap();
+        stack.bind(id, v4(80)).unwrap();
+        id
+    });
+    stack.listen(ids[0], 1).unwrap();
+    assert_eq!(stack.listen(ids[1], 1), Err(Error::AddressInUse));
+}
+
+#[test]
+fn datagrams_that_find_no_room_are_counted() {
+    let mut stack = stack();
+    let server = stack.open(Kind::Udp(Family::V4)).unwrap();
+    stack.configure(server, |options| options.receive_buffer = 2048).unwrap();
+    stack.bind(server, v4(53)).unwrap();
+    let client = stack.open(Kind::Udp(Family::V4)).unwrap();
+    for _ in 0..3 {
+        stack.send(client, &[0; 1500], Some(v4(53)), SendFlags::default()).unwrap();
+    }
+    assert_eq!(stack.interfaces().next().unwrap().counters.received_drops, 2);
 }

@@ -6,6 +6,7 @@ mod discovery;
 mod hostile;
 mod loopback;
 mod rules;
+mod wrap;
 
 use crate::*;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

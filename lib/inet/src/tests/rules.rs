@@ -23,6 +23,7 @@ struct Sent {
     ack: Option<Seq>,
     flags: Flags,
     window: u16,
+    mss: Option<u16>,
     sack: [Option<(u32, u32)>; 3],
     data: Vec<u8>,
 }
@@ -73,6 +74,7 @@ impl Line {
                 ack: segment.ack,
                 flags: segment.flags,
                 window: segment.window,
+                mss: segment.mss,
                 sack: segment.sack,
                 data: segment.payload.to_vec(),
             });
@@ -118,6 +120,28 @@ impl Line {
         let (id, _) = self.stack.accept(listener).unwrap();
         (id, Seq(101), answer.seq + 1)
     }
+
+    /// "Fragmentation needed", about a segment that was sent.
+    fn complain(&mut self, seq: Seq, mtu: u16) {
+        let [high, low] = mtu.to_be_bytes();
+        let mut message = vec![3, 4, 0, 0, 0, 0, high, low];
+        message.extend_from_slice(&[0x45, 0, 4, 16, 0, 1, 0x40, 0, 63, 6, 0, 0]);
+        message.extend_from_slice(&OWN.octets());
+        message.extend_from_slice(&PEER.octets());
+        message.extend_from_slice(&[0, 80, 15, 160]);
+        message.extend_from_slice(&seq.0.to_be_bytes());
+        let value = !fold(sum(&message, 0));
+        message[2..4].copy_from_slice(&value.to_be_bytes());
+        let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
+        let mut ip = vec![0x45, 0, 0, 20 + message.len() as u8, 0, 1, 0, 0, 64, 1, 0, 0];
+        ip.extend_from_slice(&PEER.octets());
+        ip.extend_from_slice(&OWN.octets());
+        let value = !fold(sum(&ip, 0));
+        ip[10..12].copy_from_slice(&value.to_be_bytes());
+        frame.extend_from_slice(&ip);
+        frame.extend_from_slice(&message);
+        self.stack.receive(self.interface, &frame, self.now);
+    }
 }
 
 #[test]
@@ -146,7 +170,7 @@ fn resets_must_have_the_next_number() {
 }
 
 #[test]
-fn segments_for_nobody_are_reset() {
+fn segments_without_a_connection_are_reset() {
     let mut line = Line::new();
     line.put(Line::segment(Seq(5), Some(Seq(77)), b"abc"));
     let answer = line.sent().pop().unwrap();
@@ -402,26 +426,97 @@ fn a_router_with_a_small_mtu_makes_segments_small() {
     line.stack.at(line.now).send(id, &pattern(1000, 1), None, SendFlags::default()).unwrap();
     let sent = line.sent().pop().unwrap();
     assert_eq!(sent.data.len(), 1000);
-    // "Fragmentation needed", about the segment that was sent.
-    let mut message = vec![3, 4, 0, 0, 0, 0, 2, 88];
-    message.extend_from_slice(&[0x45, 0, 4, 16, 0, 1, 0x40, 0, 63, 6, 0, 0]);
-    message.extend_from_slice(&OWN.octets());
-    message.extend_from_slice(&PEER.octets());
-    message.extend_from_slice(&[0, 80, 15, 160]);
-    message.extend_from_slice(&own.0.to_be_bytes());
-    let value = !fold(sum(&message, 0));
-    message[2..4].copy_from_slice(&value.to_be_bytes());
-    let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
-    let mut ip = vec![0x45, 0, 0, 20 + message.len() as u8, 0, 1, 0, 0, 64, 1, 0, 0];
-    ip.extend_from_slice(&PEER.octets());
-    ip.extend_from_slice(&OWN.octets());
-    let value = !fold(sum(&ip, 0));
-    ip[10..12].copy_from_slice(&value.to_be_bytes());
-    frame.extend_from_slice(&ip);
-    frame.extend_from_slice(&message);
-    line.stack.receive(line.interface, &frame, line.now);
+    line.complain(own, 600);
     let again = line.sent();
     assert_eq!(again.iter().map(|segment| segment.data.len()).collect::<Vec<_>>(), [560, 440]);
     line.put(Line::segment(peer, Some(own + 1000), &[]));
     assert_eq!(line.stack.queued(id).unwrap().send, 0);
+}
+
+#[test]
+fn a_router_with_no_believable_mtu_makes_nothing_be_sent_again() {
+    let mut line = Line::new();
+    let (id, _, own) = line.connection(false);
+    line.stack.at(line.now).send(id, &pattern(1000, 1), None, SendFlags::default()).unwrap();
+    assert_eq!(line.sent().len(), 1);
+    line.complain(own, 100);
+    assert_eq!(line.sent().iter().map(|segment| segment.data.len()).sum::<usize>(), 1000);
+    for _ in 0..10 {
+        line.complain(own, 100);
+        assert!(line.sent().is_empty());
+    }
+}
+
+#[test]
+fn a_small_window_that_stays_open_is_used() {
+    let mut line = Line::new();
+    let (id, peer, own) = line.connection(false);
+    // The largest window was 65535 bytes, so that 100 bytes are not worth a segment of their own.
+    line.put(Segment { window: 100, ..Line::segment(peer, Some(own), &[]) });
+    let data = pattern(350, 7);
+    line.stack.at(line.now).send(id, &data, None, SendFlags::default()).unwrap();
+    assert!(line.sent().is_empty());
+    let mut got = Vec::new();
+    for _ in 0..40 {
+        line.wait(Duration::from_millis(100));
+        for segment in line.sent().into_iter().filter(|segment| !segment.data.is_empty()) {
+            assert_eq!(segment.seq, own + got.len());
+            assert!(segment.data.len() <= 100);
+            got.extend(segment.data);
+            line.put(Segment { window: 100, ..Line::segment(peer, Some(own + got.len()), &[]) });
+        }
+    }
+    assert!(got == data);
+    assert_eq!(line.stack.tcp_info(id).unwrap().retransmissions, 0);
+}
+
+#[test]
+fn a_question_that_comes_again_changes_no_timer() {
+    let mut line = Line::new();
+    let listener = listener(&mut line.stack, SocketAddr::new(OWN.into(), 80));
+    let flags = Flags { syn: true, ..Flags::default() };
+    let syn = Segment { flags, mss: Some(1000), ..Line::segment(Seq(100), None, &[]) };
+    line.put(syn.clone());
+    let own = line.sent().pop().unwrap().seq + 1;
+    line.wait(Duration::from_millis(900));
+    line.put(syn);
+    assert_eq!(line.sent().len(), 1);
+    let timer = line.stack.sockets().iter().find(|info| info.state == State::SynReceived).unwrap().timer;
+    assert_eq!(timer, Some((Timer::Retransmission, Duration::from_millis(100))));
+    // What the acknowledgement is for is not known.
+    line.put(Line::segment(Seq(101), Some(own), &[]));
+    let (id, _) = line.stack.accept(listener).unwrap();
+    assert_eq!(line.stack.tcp_info(id).unwrap().round_trip, 0);
+}
+
+#[test]
+fn quick_acknowledgements_do_not_wait() {
+    let mut line = Line::new();
+    let (id, peer, own) = line.connection(false);
+    line.put(Line::segment(peer, Some(own), b"x"));
+    assert!(line.sent().is_empty());
+    line.stack.configure(id, |options| options.quick_ack = true).unwrap();
+    assert_eq!(line.sent().pop().unwrap().ack, Some(peer + 1));
+    line.put(Line::segment(peer + 1, Some(own), b"y"));
+    assert_eq!(line.sent().pop().unwrap().ack, Some(peer + 2));
+}
+
+#[test]
+fn the_largest_segment_is_told() {
+    let mut line = Line::new();
+    for (wanted, told) in [(None, 1460), (Some(700), 700), (Some(9000), 1460)] {
+        let client = line.stack.open(Kind::Tcp(Family::V4)).unwrap();
+        line.stack.configure(client, |options| options.maximum_segment = wanted).unwrap();
+        line.stack.connect(client, SocketAddr::new(PEER.into(), 4000)).unwrap();
+        assert_eq!(line.sent().pop().unwrap().mss, Some(told));
+        line.stack.close(client);
+        let server = listener(&mut line.stack, SocketAddr::new(OWN.into(), 80));
+        line.stack.configure(server, |options| options.maximum_segment = wanted).unwrap();
+        line.put(Segment {
+            flags: Flags { syn: true, ..Flags::default() },
+            ..Line::segment(Seq(100), None, &[])
+        });
+        assert_eq!(line.sent().pop().unwrap().mss, Some(told));
+        line.stack.close(server);
+    }
 }

@@ -165,13 +165,20 @@ fn change(stack: &mut Stack, entry: &[u8; REQUEST], request: u32) -> Result<()> 
 
 /// Gives an interface one address instead of the first that it has.
 fn replace(stack: &mut Stack, interface: InterfaceIndex, address: Ipv4Addr, length: u8) -> Result<()> {
-    if let Ok((old, _)) = address_of(stack, interface) {
+    let old = address_of(stack, interface).ok();
+    if let Some((old, _)) = old {
         stack.remove_address(interface, old.into())?;
     }
     if address.is_unspecified() {
         return Ok(());
     }
-    stack.add_address(interface, Prefix { address: address.into(), length })?;
+    if let Err(error) = stack.add_address(interface, Prefix { address: address.into(), length }) {
+        if let Some((old, length)) = old {
+            // It was there before, so there is room for it.
+            let _ = stack.add_address(interface, Prefix { address: old.into(), length });
+        }
+        return Err(error.into());
+    }
     stack.set_up(interface, true)?;
     Ok(())
 }

@@ -33,15 +33,6 @@ pub fn state(interface: &Interface) -> u8 {
     }
 }
 
-/// The word by which /sys shows that state.
-pub fn state_name(interface: &Interface) -> &'static str {
-    match state(interface) {
-        6 => "up",
-        2 => "down",
-        _ => "unknown",
-    }
-}
-
 /// Sets those flags of an interface that `mask` has. Flags that cannot be changed are ignored.
 /// `ENODEV`.
 pub fn set_flags(stack: &mut Stack, interface: InterfaceIndex, wanted: u32, mask: u32) -> Result<()> {

@@ -18,6 +18,9 @@ pub(crate) const LEVEL_SOCKET: u32 = 1;
 pub(crate) const LEVEL_V4: u32 = 0;
 pub(crate) const LEVEL_V6: u32 = 41;
 
+/// An entry of the queue of errors has at most this many bytes of the packet that caused it.
+const QUOTED: usize = 1024;
+
 const ICMP: i32 = 1;
 const TCP: i32 = 6;
 const UDP: i32 = 17;
@@ -37,6 +40,10 @@ pub(crate) enum Asked {
     Hops,
     /// IP_RECVTOS and IPV6_RECVTCLASS.
     TrafficClass,
+    /// IP_RECVOPTS.
+    Options,
+    /// IP_RETOPTS. A source route would be reversed, but such packets are not received.
+    ReturnOptions,
 }
 
 impl Asked {
@@ -147,6 +154,9 @@ pub(super) async fn receive(
     nonblock: bool,
 ) -> Result<Received> {
     if flags.contains(MessageFlags::ERROR_QUEUE) {
+        // The entry leaves the queue before it is copied, so the receiver's memory must be there.
+        let length = to.remaining().min(QUOTED);
+        unix::resolve_message(to, length, true).await?;
         return receive_error(socket, to);
     }
     let how = InetReceiveHow {
@@ -208,6 +218,12 @@ fn control(socket: &InetSocket, caller: &Caller<'_>, received: &InetReceived) ->
         match socket.is_v6() {
             true => control.push((level, 67, i32::from(received.traffic_class).to_le_bytes().to_vec())),
             false => control.push((level, 1, alloc::vec![received.traffic_class])),
+        }
+    }
+    let options = received.options.bytes();
+    for (what, kind) in [(Asked::Options, 6), (Asked::ReturnOptions, 7)] {
+        if is_asked(what) && !options.is_empty() {
+            control.push((LEVEL_V4, kind, options.to_vec()));
         }
     }
     control

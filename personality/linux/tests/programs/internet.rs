@@ -214,3 +214,76 @@ fn netlink_lists_the_loopback_with_its_addresses() {
         Ok(())
     });
 }
+
+#[test]
+fn what_a_call_refuses_changes_nothing() {
+    run(async |p| {
+        let (freebind, discover, timeout) = ((0, 15), (0, 10), (6, 18));
+        assert_eq!(p.call(41, &[V4, STREAM, 0]).await?, 0);
+        let set = async |p: &mut Program, (level, name): (u64, u64), value: i32| {
+            p.store(DATA, &value.to_le_bytes()).await?;
+            p.call(54, &[0, level, name, DATA, 4]).await
+        };
+        for (of, value, wrong) in [(discover, 2, 9), (timeout, 1000, -1)] {
+            assert_eq!(set(p, of, value).await?, 0);
+            assert_eq!(set(p, of, wrong).await?, -22);
+            assert_eq!(option(p, 0, of.0, of.1).await?, value.into());
+        }
+        // Options that sockets of all families have leave the sizes of buffers as they were.
+        let size = option(p, 0, 1, 8).await?;
+        assert_eq!(set(p, (0, 7), 1).await?, 0, "IP_RETOPTS");
+        assert_eq!((option(p, 0, 0, 7).await?, option(p, 0, 1, 8).await?), (1, size));
+        // A socket that listens takes no data, however much it is.
+        bind(p, 0).await?;
+        assert_eq!(p.call(50, &[0, 5]).await?, 0);
+        for length in [1, 5000] {
+            assert_eq!(p.call(44, &[0, DATA, length, 0x4000, 0, 0]).await?, -32);
+        }
+        // An address that is not the system's can be bound, but nothing is sent from it.
+        assert_eq!(p.call(41, &[V4, DATAGRAM, 0]).await?, 1);
+        p.store(DATA, &1u32.to_le_bytes()).await?;
+        assert_eq!(p.call(54, &[1, freebind.0, freebind.1, DATA, 4]).await?, 0);
+        p.store(NAME, &[2, 0, 0, 0, 10, 9, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0]).await?;
+        assert_eq!(p.call(49, &[1, NAME, 16]).await?, 0);
+        here(p, 9).await?;
+        assert_eq!(p.call(44, &[1, DATA, 4, 0, NAME, 16]).await?, -22);
+        // Of the clocks of the day only the one itself can be set.
+        p.store(DATA, &bytes(&[1, 0])).await?;
+        for clock in [5, 8, 11] {
+            assert_eq!(p.call(227, &[clock, DATA]).await?, -22);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn netlink_refuses_short_requests_and_says_that_answers_were_lost() {
+    const ROUTE: u64 = 16;
+    fn header(kind: u16, flags: u16) -> Vec<u8> {
+        [&16u32.to_le_bytes()[..], &kind.to_le_bytes(), &flags.to_le_bytes(), &[0; 8]].concat()
+    }
+    run(async |p| {
+        assert_eq!(p.call(41, &[ROUTE, 3, 0]).await?, 0);
+        for kind in [16, 20, 24, 25, 28] {
+            p.store(DATA, &header(kind, 5)).await?;
+            assert_eq!(p.call(44, &[0, DATA, 16, 0, 0, 0]).await?, 16);
+            assert_eq!(p.call(45, &[0, DATA, 100, 0, 0, 0]).await?, 36);
+            let error = p.load_u32(DATA + 16).await? as i32;
+            assert!([-22, -19].contains(&error), "{kind}: {error}");
+        }
+        // Answers that nothing reads have a limit. What is lost is said once.
+        p.store(DATA, &header(18, 0x301)).await?;
+        let mut sent = 0;
+        p.store(LENGTH, &bytes(&[8 << 32])).await?;
+        while p.load_u64(LENGTH).await? & 8 << 48 == 0 {
+            assert_eq!(p.call(44, &[0, DATA, 16, 0, 0, 0]).await?, 16);
+            sent += 1;
+            assert!(sent < 100_000, "there is no limit");
+            p.store(LENGTH, &bytes(&[8 << 32])).await?;
+            p.call(7, &[LENGTH, 1, 0]).await?;
+        }
+        assert_eq!(p.call(45, &[0, DATA, 1, 0x40, 0, 0]).await?, -105, "ENOBUFS");
+        assert_eq!(p.call(45, &[0, DATA, 1, 0x40, 0, 0]).await?, 1);
+        Ok(())
+    });
+}

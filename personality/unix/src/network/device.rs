@@ -15,12 +15,6 @@ impl Network {
         Ok(self.with(|stack| stack.add_interface(name, mac, mtu, offload))?)
     }
 
-    /// Removes an interface, since its device is gone.
-    pub fn detach(&self, interface: InterfaceIndex) {
-        // An interface that there is not any more needs no removal.
-        let _ = self.with(|stack| stack.remove_interface(interface));
-    }
-
     /// Says whether the interface's cable is plugged in.
     pub fn link(&self, interface: InterfaceIndex, plugged: bool) {
         // An interface that there is not any more has no link.

@@ -271,6 +271,14 @@ impl Caller<'_> {
             object => OpenFile::of_vnode(location, entry, kept, object),
         };
         file.begin_writing()?;
+        if flags.contains(OpenFlags::WRITE)
+            && file_type == FileType::Regular
+            && let Some(location) = file.location()
+        {
+            // The file system may have become read-only since the path was looked up. From now on
+            // it cannot, because the file is counted as open for writing.
+            location.mount.check_writable()?;
+        }
         if flags.contains(OpenFlags::TRUNCATE) && file_type == FileType::Regular && !created {
             file.truncate_for_open(self).await?;
         }

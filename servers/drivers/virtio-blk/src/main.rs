@@ -18,12 +18,12 @@ use block::pools::Pools;
 use block::{Error, SLOTS};
 use device::{Disk, Started};
 use direct::{Array, Reply};
+use driver::client::{Attachment, Client};
 use driver::{Interrupts, end};
 use interfaces::block::{Server, serve};
 use l4::direct::Direct;
-use l4::extension;
 use l4::x2::{MessageTag, ThreadId};
-use rt::root::{Status, memory, pool, share};
+use rt::root::{Status, pool};
 use virtio_blk::work::Work;
 
 l4::program!(run, kip = rt::start_page::KIP);
@@ -33,10 +33,8 @@ rt::heap!(256 << 10);
 /// The address at which the client's area is mapped.
 const AREA: u64 = 0x4000_0000;
 
-/// The server that uses the device, and what it has asked for.
-struct Client {
-    thread: ThreadId,
-    bits: u64,
+/// What the client has asked for, and its memory.
+struct Requests {
     ring: Driver<'static>,
     pools: Pools,
     /// The requests that are not answered yet, in the order of their coming.
@@ -46,7 +44,7 @@ struct Client {
 struct Service {
     disk: Disk,
     started: Option<Started>,
-    client: Option<Client>,
+    client: Option<Client<Requests>>,
 }
 
 fn run() -> ! {
@@ -82,17 +80,18 @@ impl Service {
     fn pass(&mut self) -> Result<(), virtio::Error> {
         let (Some(started), Some(client)) = (&mut self.started, &mut self.client) else { return Ok(()) };
         loop {
+            let requests = &mut client.shared;
             while let Some((owner, result)) = started.take()? {
-                let work = client.works.iter_mut().find(|work| work.slot() == owner);
+                let work = requests.works.iter_mut().find(|work| work.slot() == owner);
                 work.ok_or(virtio::Error::Broken)?.ended(result);
             }
             let (description, piece) = (&started.description, started.limits.piece);
-            while client.works.len() < SLOTS
-                && let Some(job) = client.ring.take(description, &client.pools, piece)
+            while requests.works.len() < SLOTS
+                && let Some(job) = requests.ring.take(description, &requests.pools, piece)
             {
-                client.works.push(Work::new(job, description.flushes));
+                requests.works.push(Work::new(job, description.flushes));
             }
-            for work in &mut client.works {
+            for work in &mut requests.works {
                 while let Some(command) = work.next(started.limits.pieces) {
                     if !started.give(command, work.slot())? {
                         break;
@@ -102,43 +101,50 @@ impl Service {
                 }
             }
             started.notify();
-            client.answer();
+            if requests.answer() {
+                // A client that has ended is replaced by the next one.
+                client.notify();
+            }
             // Both are asked: each says that the driver waits for it.
-            let (more_answers, more_requests) = (started.sleep(), client.ring.sleep());
+            let (more_answers, more_requests) = (started.sleep(), client.shared.ring.sleep());
             if !more_answers && !more_requests {
                 return Ok(());
             }
         }
     }
 
+    /// Stops the device, and starts it for its next client. After an error the device cannot be
+    /// used any more.
+    fn restart(&mut self) -> Result<(), virtio::Error> {
+        if let Some(started) = self.started.take() {
+            self.disk.stop(started)?;
+        }
+        self.started = Some(self.disk.start()?);
+        Ok(())
+    }
+
     /// Ends the client that there was, and starts the device for another one.
-    fn attach(&mut self, share: u64, thread: u64, bits: u64) -> Result<(), Status> {
-        // A client that cannot be notified has ended, and a new one may take its place.
-        if self.client.as_ref().is_some_and(|client| extension::notify(client.thread, 0).is_ok()) {
+    fn attach(&mut self, attachment: Attachment) -> Result<(), Status> {
+        if self.client.as_ref().is_some_and(|client| !client.has_ended()) {
             return Err(Status::InUse);
         }
-        if self.client.take().is_some() {
-            // SAFETY: the earlier client was dropped, and there are no references to its area.
-            let _ = unsafe { memory::free(AREA, SIZE) };
-            // Root has stopped the function when the earlier client ended.
-            if let Some(started) = self.started.take() {
-                self.disk.stop(started).map_err(|_| Status::Unsupported)?;
-            }
+        // Whatever fails from here on, the device gets nothing more of the earlier client: by now
+        // its memory belongs to others.
+        self.client = None;
+        // Root has stopped the function if a server has ended that gave it memory. A device that
+        // cannot be started again ends the driver, so that root starts it again.
+        if let Err(error) = self.restart() {
+            panic!("the block device cannot be started again: {error:?}");
         }
-        if self.started.is_none() {
-            self.started = Some(self.disk.start().map_err(|_| Status::Unsupported)?);
+        // SAFETY: root has mapped the area when the requests are made, and unmaps it only when they
+        // are gone. Nothing else is at this address.
+        unsafe {
+            Client::attach(&mut self.client, attachment, AREA, SIZE, || Requests {
+                ring: Driver::new(area::at(AREA)),
+                pools: Pools::default(),
+                works: Vec::with_capacity(SLOTS),
+            })?;
         }
-        let size = share::map(share::Share::from_word(share), AREA)?;
-        if size != SIZE {
-            // SAFETY: the share was mapped just now, and there are no references to it.
-            let _ = unsafe { memory::free(AREA, size) };
-            return Err(Status::InvalidArgument);
-        }
-        // SAFETY: root has mapped the memory there, and it is unmapped only above, when there is no
-        // client.
-        let ring = Driver::new(unsafe { area::at(AREA) });
-        let (thread, pools) = (ThreadId::from_raw(thread), Pools::default());
-        self.client = Some(Client { thread, bits, ring, pools, works: Vec::with_capacity(SLOTS) });
         driver::Driver::serve(self);
         Ok(())
     }
@@ -146,27 +152,24 @@ impl Service {
     fn add_pool(&mut self, number: u64, size: u64) -> Result<u64, Status> {
         let client = self.client.as_mut().ok_or(Status::NotFound)?;
         let find = |offset| pool::find(pool::Pool::from_word(number), offset);
-        client.pools.add(size, find)?.map(u64::from).ok_or(Status::InvalidArgument)
+        client.shared.pools.add(size, find)?.map(u64::from).ok_or(Status::InvalidArgument)
     }
 }
 
-impl Client {
-    /// Answers the requests that have ended.
-    fn answer(&mut self) {
+impl Requests {
+    /// Answers the requests that have ended. Returns whether the client must be notified.
+    fn answer(&mut self) -> bool {
         self.works.retain(|work| {
             let Some(result) = work.result() else { return true };
             self.ring.answer(work.slot(), result);
             false
         });
-        if self.ring.must_notify() {
-            // An error needs no action: a client that has ended is replaced by the next one.
-            let _ = extension::notify(self.thread, self.bits);
-        }
+        self.ring.must_notify()
     }
 }
 
 /// The client may make requests of this server, and the device may have started.
-fn of_client(client: Option<&Client>) -> Result<(), Status> {
+fn of_client(client: Option<&Client<Requests>>) -> Result<(), Status> {
     client.map(drop).ok_or(Status::NotFound)
 }
 
@@ -178,7 +181,7 @@ impl Server for Service {
         thread: u64,
         bits: u64,
     ) -> Result<(), direct::Status> {
-        Ok(self.attach(share, thread, bits)?)
+        Ok(self.attach(Attachment { share, thread, bits })?)
     }
 
     fn block_pool(&mut self, _: ThreadId, pool: u64, size: u64) -> Result<u64, direct::Status> {

@@ -29,8 +29,9 @@ pub mod features {
     pub const ALWAYS: u64 = MTU | ADDRESS | MERGED_BUFFERS | STATUS | virtio::features::EVENT_INDEX;
 }
 
-/// The features to ask a device for that does this work for the client.
-pub fn wanted(offload: Offload) -> u64 {
+/// The features to ask a device for that does this work for the client. Only a device that `merges`
+/// buffers is asked for segments longer than the MTU.
+pub fn wanted(offload: Offload, merges: bool) -> u64 {
     let of = |is_wanted: bool, features: u64| if is_wanted { features } else { 0 };
     // Cut segments have checksums that the device has computed.
     let large = features::GUEST_CHECKSUM | features::GUEST_TCP_V4 | features::GUEST_TCP_V6;
@@ -39,7 +40,7 @@ pub fn wanted(offload: Offload) -> u64 {
         | of(offload.send_checksum, features::CHECKSUM)
         | of(offload.send_segments_v4, features::CHECKSUM | features::HOST_TCP_V4)
         | of(offload.send_segments_v6, features::CHECKSUM | features::HOST_TCP_V6)
-        | of(offload.receive_segments, large)
+        | of(offload.receive_segments && merges, large)
 }
 
 /// What a device with the agreed features does for the client.
@@ -57,7 +58,12 @@ pub fn agreed(features: u64) -> Offload {
 /// Whether the buffers are long enough for what a device with these features receives: longer
 /// segments need several.
 pub fn is_possible(features: u64) -> bool {
-    !agreed(features).receive_segments || features & features::MERGED_BUFFERS != 0
+    !agreed(features).receive_segments || merges(features)
+}
+
+/// Whether a device with these features puts a received frame into several buffers.
+pub fn merges(features: u64) -> bool {
+    features & features::MERGED_BUFFERS != 0
 }
 
 /// Where the parts of the configuration are: the address, the state of the link, the MTU.
@@ -150,16 +156,22 @@ mod tests {
 
     #[test]
     fn work_for_the_client_is_asked_for_by_features() {
-        assert_eq!(wanted(Offload::default()), features::ALWAYS);
+        assert_eq!(wanted(Offload::default(), true), features::ALWAYS);
+        assert_eq!(wanted(Offload::default(), false), features::ALWAYS);
         assert_eq!(agreed(features::ALWAYS), Offload::default());
         for bits in 0..32 {
             let offload = Offload::from_word(bits);
-            let found = agreed(wanted(offload));
+            let found = agreed(wanted(offload, true));
             // What is asked for comes, with the checksums that it needs.
             assert_eq!(found.word() & bits, bits);
             assert_eq!(found.send_checksum, bits & 0b01110 != 0);
             assert_eq!(found.receive_checksum, bits & 0b10001 != 0);
-            assert!(is_possible(wanted(offload)));
+            assert!(is_possible(wanted(offload, true)));
+            // A device that does not merge buffers can be started whatever a client asks for.
+            let without = wanted(offload, false) & !features::MERGED_BUFFERS;
+            assert!(is_possible(without) && !merges(without));
+            let rest = Offload { receive_segments: false, ..offload };
+            assert_eq!(agreed(without), agreed(wanted(rest, true)));
         }
         assert!(!is_possible(features::GUEST_TCP_V4) && is_possible(features::GUEST_CHECKSUM));
     }

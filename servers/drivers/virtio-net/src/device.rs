@@ -32,8 +32,10 @@ const LAYOUT: Layout = match Layout::new(BUFFERS as u16, 0) {
     None => panic!("the size is no power of two"),
 };
 const _: () = assert!(LAYOUT.bytes() as u64 <= DMA_SIZE);
-/// With so many frames to send the device interrupts when it has sent one.
-const MANY: u16 = BUFFERS as u16 / 8;
+/// If the device has so many buffers of frames to send, it interrupts when it has sent one. A
+/// client without room for another frame has given it at least as many.
+const MANY: usize = BUFFERS / 8;
+const _: () = assert!(BUFFERS - MANY >= net::MOST_PIECES);
 
 /// The device's function and registers, while it is stopped or runs.
 pub(crate) struct Card {
@@ -41,6 +43,9 @@ pub(crate) struct Card {
     registers: Option<Mapped>,
     /// The thread that gets the interrupts.
     thread: ThreadId,
+    /// Whether the device puts a received frame into several buffers, as it said when it was
+    /// started last.
+    merges: bool,
 }
 
 /// A device that runs.
@@ -48,6 +53,8 @@ pub(crate) struct Started {
     device: Device<Mapped>,
     receive: Ring<usize>,
     send: Ring<Frame>,
+    /// How many buffers the frames have that the device is to send.
+    sending: usize,
     pub(crate) interrupts: Vec<ThreadId>,
     pub(crate) description: Description,
     features: u64,
@@ -65,17 +72,18 @@ impl Card {
     pub(crate) fn open(thread: ThreadId) -> Result<Card, Error> {
         let function = pci::function(0)?;
         let registers = Some(virtio::function::open(function, REGISTERS)?);
-        Ok(Card { function, registers, thread })
+        Ok(Card { function, registers, thread, merges: false })
     }
 
     /// Starts the device, which must be stopped, so that it does this work for the client as far as
-    /// it can.
+    /// it can. It has to be started without such work first, which tells what it can.
     pub(crate) fn start(&mut self, offload: Offload) -> Result<Started, Error> {
         let registers = self.registers.take().ok_or(Error::Broken)?;
         // The device is reset before the function may write memory: what it did for an earlier
         // driver is over.
-        let mut setup = Setup::begin(registers, configuration::wanted(offload))?;
+        let mut setup = Setup::begin(registers, configuration::wanted(offload, self.merges))?;
         let features = setup.features();
+        self.merges = configuration::merges(features);
         if !configuration::is_possible(features) {
             return Err(Error::Features);
         }
@@ -95,7 +103,7 @@ impl Card {
         let receive = ring(&mut setup, RECEIVE, message(RECEIVE))?;
         let send = ring(&mut setup, SEND, message(SEND))?;
         let device = setup.start();
-        Ok(Started { device, receive, send, interrupts, description, features })
+        Ok(Started { device, receive, send, sending: 0, interrupts, description, features })
     }
 
     /// Resets a device that runs, and frees what it used.
@@ -156,6 +164,7 @@ impl Started {
         let mut pieces = [Piece { address: 0, length: 0 }; net::MOST_PIECES];
         pieces.iter_mut().zip(&frame.pieces).for_each(|(to, &from)| *to = piece(from));
         let token = self.send.queue.give(&pieces[..frame.pieces.len()], &[])?;
+        self.sending += frame.pieces.len();
         self.send.owners[token.index()] = Some(frame);
         Ok(())
     }
@@ -170,7 +179,9 @@ impl Started {
     /// Takes a frame that the device has sent.
     pub(crate) fn take_sent(&mut self) -> Result<Option<Frame>, Error> {
         let Some(completed) = self.send.queue.take()? else { return Ok(None) };
-        self.send.owners[completed.token.index()].take().ok_or(Error::Broken).map(Some)
+        let frame = self.send.owners[completed.token.index()].take().ok_or(Error::Broken)?;
+        self.sending -= frame.pieces.len();
+        Ok(Some(frame))
     }
 
     /// Notifies the device of what was given.
@@ -183,11 +194,11 @@ impl Started {
         }
     }
 
-    /// Says that the driver waits for interrupts: of received frames, and of sent ones if there are
-    /// many to send, since only then the client may have no buffers. Returns whether the device has
+    /// Says that the driver waits for interrupts: of received frames, and of sent ones if they have
+    /// many buffers, since only then the client may have no room. Returns whether the device has
     /// done something already.
     pub(crate) fn sleep(&mut self) -> bool {
-        let has_sent = if self.send.queue.outstanding() >= MANY {
+        let has_sent = if self.sending >= MANY {
             self.send.queue.expect_interrupt()
         } else {
             self.send.queue.expect_no_interrupt();

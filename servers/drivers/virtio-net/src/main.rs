@@ -105,18 +105,30 @@ impl Service {
         }
     }
 
+    /// Stops the device, and starts it so that it does this work for its next client. After an
+    /// error the device cannot be used any more.
+    fn restart(&mut self, offload: Offload) -> Result<&Started, virtio::Error> {
+        // The device may use the memory of the earlier client until it is reset.
+        if let Some(started) = self.started.take() {
+            self.card.stop(started)?;
+        }
+        let started = self.card.start(offload)?;
+        Ok(self.started.insert(started))
+    }
+
     /// Ends the client that there was, and starts the device for another one.
     fn attach(&mut self, attachment: Attachment, number: u64, offload: Offload) -> Result<[u64; 3], Status> {
         if self.client.as_ref().is_some_and(|client| !client.has_ended()) {
             return Err(Status::InUse);
         }
-        // The device may use the memory of the earlier client until it is reset.
-        if let Some(started) = self.started.take() {
-            self.card.stop(started).map_err(|_| Status::Unsupported)?;
-        }
-        let started = self.card.start(offload).map_err(|_| Status::Unsupported)?;
-        let words = started.description.words();
-        self.started = Some(started);
+        // Whatever fails from here on, the device gets nothing more of the earlier client: by now
+        // its memory belongs to others.
+        self.client = None;
+        // A device that cannot be started again ends the driver, so that root starts it again.
+        let words = match self.restart(offload) {
+            Ok(started) => started.description.words(),
+            Err(error) => panic!("the network device cannot be started again: {error:?}"),
+        };
         let find = |offset| pool::find(pool::Pool::from_word(number), offset);
         let pages = Pages::find(find)?.ok_or(Status::InvalidArgument)?;
         // SAFETY: root has mapped the area when the driver's half is made, and unmaps it only when

@@ -146,22 +146,30 @@ const NUMBERS: &[Number] = &[
         option: 18,
         get: |options| options.user_timeout.map_or(0, |time| time.as_millis() as i64),
         set: |options, value| {
-            options.user_timeout = (value > 0).then(|| Duration::from_millis(value as u64));
-            value >= 0
+            let valid = value >= 0;
+            if valid {
+                options.user_timeout = (value > 0).then(|| Duration::from_millis(value as u64));
+            }
+            valid
         },
     },
 ];
 
 /// IP_MTU_DISCOVER: 0 and 1 allow fragments here, 2 and 3 forbid them; 4 and 5 are as 0.
 fn set_discovery(options: &mut Options, value: i64) -> bool {
-    options.dont_fragment = matches!(value, 2 | 3);
-    (0..=5).contains(&value)
+    let valid = (0..=5).contains(&value);
+    if valid {
+        options.dont_fragment = matches!(value, 2 | 3);
+    }
+    valid
 }
 
 /// The options by which a receiver asks for something with each message.
-const ASKED: [(u32, u32, Asked); 8] = [
+const ASKED: [(u32, u32, Asked); 10] = [
     (LEVEL_SOCKET, 29, Asked::Time),
     (LEVEL_SOCKET, 35, Asked::ExactTime),
+    (LEVEL_V4, 6, Asked::Options),
+    (LEVEL_V4, 7, Asked::ReturnOptions),
     (LEVEL_V4, 8, Asked::PacketInfo),
     (LEVEL_V4, 12, Asked::Hops),
     (LEVEL_V4, 13, Asked::TrafficClass),
@@ -270,6 +278,8 @@ pub(super) fn get(socket: &InetSocket, level: u32, option: u32) -> Option<Result
         return int(0);
     }
     match (level, option) {
+        // IP_OPTIONS: a socket sends none.
+        (LEVEL_V4, 4) => Some(Ok(Vec::new())),
         (LEVEL_V4, 14) | (LEVEL_V6, 24) => Some(path_mtu(socket)),
         (LEVEL_V4, 32) => Some(Ok([0; 4].to_vec())),
         (LEVEL_V6, 17) => int(socket.stack_options().multicast_interface.map_or(0, |i| i.0.into())),

@@ -31,6 +31,8 @@ const ADDRESS_SIZE: usize = 12;
 const REQUEST_MAXIMUM: usize = 65536;
 /// The most bytes of answers that wait to be received.
 const ANSWERS_MAXIMUM: usize = 1 << 20;
+/// Bytes that are charged for an answer in addition to its own.
+const ENTRY: usize = 64;
 /// Answers of a dump are joined until they have so many bytes.
 const JOINED: usize = 4096;
 
@@ -82,10 +84,13 @@ pub(crate) struct NetlinkSocket {
 struct State {
     address: NetlinkAddress,
     options: SocketOptions,
-    /// The answers, each of which is one message for the receiver.
-    answers: VecDeque<Vec<u8>>,
+    /// The answers, each of which is one message for the receiver, and the charges for them to the
+    /// users that asked.
+    answers: VecDeque<(Vec<u8>, Charge)>,
     /// How many bytes the answers have.
     queued: usize,
+    /// Answers were lost, which the next receive says.
+    has_lost: bool,
 }
 
 /// Makes a socket. `ESOCKTNOSUPPORT`, `EPROTONOSUPPORT`, `ENOMEM`.
@@ -199,23 +204,31 @@ impl NetlinkSocket {
         unix::copy_in_all(from, &mut bytes)?;
         let port = self.claim_port(caller);
         for request in requests(&bytes) {
+            // More requests would only be work without an answer.
+            if self.state.lock().has_lost {
+                break;
+            }
             let answers = self.answer(caller, &request, port);
-            self.queue_answers(answers);
+            self.queue_answers(caller, answers);
         }
         Ok(count)
     }
 
-    fn queue_answers(&self, answers: Vec<Vec<u8>>) {
+    /// Queues answers. Those that a program leaves unread have a limit; what is above it is lost.
+    fn queue_answers(&self, caller: &Caller<'_>, answers: Vec<Vec<u8>>) {
         if answers.is_empty() {
             return;
         }
         let mut state = self.state.lock();
         for answer in answers {
-            // A program that reads no answers gets no more of them.
-            if state.queued + answer.len() <= ANSWERS_MAXIMUM {
-                state.queued += answer.len();
-                state.answers.push_back(answer);
-            }
+            let is_possible = state.queued + answer.len() <= ANSWERS_MAXIMUM;
+            let charge = caller.process.account().charge_memory((answer.capacity() + ENTRY) as u64);
+            let Some(charge) = charge.filter(|_| is_possible) else {
+                state.has_lost = true;
+                break;
+            };
+            state.queued += answer.len();
+            state.answers.push_back((answer, charge));
         }
         drop(state);
         self.queue.wake(Readiness::READ);
@@ -243,9 +256,17 @@ impl NetlinkSocket {
         }
     }
 
+    /// The length of the next answer in bytes; 0 if there is none.
+    fn next_length(&self) -> usize {
+        self.state.lock().answers.front().map_or(0, |(answer, _)| answer.len())
+    }
+
     fn try_receive(&self, to: &mut dyn UserBuffer, peek: bool) -> Result<Received, AttemptError> {
         let mut state = self.state.lock();
-        let answer = state.answers.front().ok_or(AttemptError::WouldBlock)?;
+        if core::mem::take(&mut state.has_lost) {
+            return Err(Error::ENOBUFS.into());
+        }
+        let (answer, _) = state.answers.front().ok_or(AttemptError::WouldBlock)?;
         let length = answer.len();
         let count = length.min(to.remaining());
         unix::copy_out_all(to, &answer[..count])?;
@@ -279,7 +300,7 @@ impl NetlinkSocket {
             match attempt.await {
                 Ok(received) => return Ok(received),
                 Err(AttemptError::NotResident) => {
-                    let length = self.state.lock().answers.front().map_or(0, Vec::len);
+                    let length = self.next_length();
                     unix::resolve_message(to, length, true).await?;
                 }
                 Err(AttemptError::WouldBlock) => return Err(Error::EAGAIN),
@@ -326,8 +347,10 @@ impl FileObject for NetlinkSocket {
     }
 
     fn readiness(&self) -> Readiness {
+        let state = self.state.lock();
         let mut ready = Readiness::WRITE;
-        ready.set(Readiness::READ, !self.state.lock().answers.is_empty());
+        ready.set(Readiness::READ, state.has_lost || !state.answers.is_empty());
+        ready.set(Readiness::ERROR, state.has_lost);
         ready
     }
 
@@ -350,6 +373,6 @@ impl FileObject for NetlinkSocket {
     }
 
     fn readable_bytes(&self) -> Result<usize> {
-        Ok(self.state.lock().answers.front().map_or(0, Vec::len))
+        Ok(self.next_length())
     }
 }

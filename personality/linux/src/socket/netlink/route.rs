@@ -35,6 +35,8 @@ const NEIGHBOUR: usize = 12;
 
 const V4: u8 = 2;
 const V6: u8 = 10;
+/// The flag of a request that replaces what is there (NLM_F_REPLACE).
+const REPLACE: u16 = 0x100;
 
 /// The answers to a request. `EPERM`, `EOPNOTSUPP`, `ENODEV`, `EINVAL`, and errors of the stack.
 pub(super) fn answer(
@@ -254,6 +256,11 @@ fn change(stack: &mut Stack, request: &Request<'_>) -> Result<()> {
     match request.kind {
         NEW_LINK | SET_LINK => {
             let interface = interface(stack, request, LINK, 3)?;
+            let has_name = body.u32_at(4)? != 0 && request.attribute(LINK, 3).is_some();
+            if has_name || request.attribute(LINK, 1).is_some() {
+                // An interface keeps its name and its address.
+                return Err(Error::EOPNOTSUPP);
+            }
             let (wanted, mask) = (body.u32_at(8)?, body.u32_at(12)?);
             if let Some(mtu) = request.attribute(LINK, 4) {
                 stack.set_mtu(interface, mtu.u32_at(0)? as usize)?;
@@ -268,7 +275,10 @@ fn change(stack: &mut Stack, request: &Request<'_>) -> Result<()> {
             if request.kind == DELETE_ADDRESS {
                 return stack.remove_address(interface, address).map_err(|_| Error::EADDRNOTAVAIL);
             }
-            Ok(stack.add_address(interface, Prefix { address, length })?)
+            match stack.add_address(interface, Prefix { address, length }) {
+                Err(inet::Error::Exists) if request.flags & REPLACE != 0 => Ok(()),
+                done => Ok(done?),
+            }
         }
         NEW_ROUTE | DELETE_ROUTE => change_route(stack, request),
         NEW_NEIGHBOUR | DELETE_NEIGHBOUR => {
@@ -286,7 +296,7 @@ fn change(stack: &mut Stack, request: &Request<'_>) -> Result<()> {
 
 fn change_route(stack: &mut Stack, request: &Request<'_>) -> Result<()> {
     let body = request.body();
-    let (family, length) = (body[0], *body.get(1).ok_or(Error::EINVAL)?);
+    let [family, length, ..] = *body else { return Err(Error::EINVAL) };
     let attribute = |kind| request.attribute(ROUTE, kind).map(ip).transpose();
     let unspecified = if family == V6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
     let destination = Prefix { address: attribute(1)?.unwrap_or(unspecified), length };
@@ -302,5 +312,15 @@ fn change_route(stack: &mut Stack, request: &Request<'_>) -> Result<()> {
         (None, None) => return Err(Error::ENODEV),
     };
     let (metric, origin, expires) = (word(6)?.unwrap_or(0), RouteOrigin::Static, None::<Instant>);
-    Ok(stack.add_route(Route { destination, gateway, interface, metric, source, origin, expires })?)
+    if source.is_some_and(|source| source.is_ipv4() != destination.address.is_ipv4()) {
+        return Err(Error::EINVAL);
+    }
+    let route = Route { destination, gateway, interface, metric, source, origin, expires };
+    match stack.add_route(route) {
+        Err(inet::Error::Exists) if request.flags & REPLACE != 0 => {
+            stack.remove_route(destination, None, None)?;
+            Ok(stack.add_route(route)?)
+        }
+        done => Ok(done?),
+    }
 }

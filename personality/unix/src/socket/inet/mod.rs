@@ -47,8 +47,14 @@ pub fn inet_socket(caller: &Caller<'_>, kind: Kind, flags: OpenFlags) -> Result<
     let charge = charge(caller)?;
     let network = caller.vfs.network.clone();
     let socket = network.with_state(|state| {
-        let id = state.stack.open(kind)?;
-        Ok::<_, Error>(InetSocket::make(&network, state, id, kind, SocketOptions::default(), charge))
+        let (id, options) = (state.stack.open(kind)?, SocketOptions::default());
+        // The stack has made the socket just now, so it knows it.
+        let _ = state.stack.configure(id, |stack| {
+            stack.send_buffer = options.send_buffer;
+            stack.receive_buffer = options.receive_buffer;
+            stack.owner = caller.identity.user;
+        });
+        Ok::<_, Error>(InetSocket::make(&network, state, id, kind, options, charge))
     })?;
     Ok(OpenFile::of_object(socket, flags | OpenFlags::READ_WRITE))
 }

@@ -10,7 +10,7 @@ use crate::{AttemptError, Error, Result, UserBuffer};
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
-use inet::{ErrorReport, InterfaceIndex, LinkHeader, ReceiveFlags, SendFlags};
+use inet::{ErrorReport, HeaderOptions, InterfaceIndex, ReceiveFlags, SendFlags, State};
 
 /// The most bytes of a stream that are given to the stack at a time.
 const PIECE: usize = 65536;
@@ -53,8 +53,8 @@ pub struct InetReceived {
     pub traffic_class: u8,
     /// When the message arrived ([`crate::Environment::monotonic`]).
     pub time: Duration,
-    /// The header of the frame, if the socket receives frames.
-    pub link: Option<LinkHeader>,
+    /// The options in the header of the packet (IPv4).
+    pub options: HeaderOptions,
 }
 
 impl InetSocket {
@@ -108,7 +108,11 @@ impl InetSocket {
         if count > DATAGRAM && !is_stream {
             return Err(Error::EMSGSIZE.into());
         }
-        if is_stream && count > SMALL && !self.network.with(|stack| stack.readiness(self.id).write) {
+        let takes_nothing = |stack: &mut inet::Stack| {
+            // A socket that listens is never ready for it: the stack has the error.
+            stack.state(self.id) != Ok(State::Listen) && !stack.readiness(self.id).write
+        };
+        if is_stream && count > SMALL && self.network.with(takes_nothing) {
             // Nothing is copied for a stream that takes nothing.
             return Err(AttemptError::WouldBlock);
         }
@@ -221,7 +225,7 @@ impl InetSocket {
                 hops: received.hops,
                 traffic_class: received.traffic_class,
                 time: crate::network::duration(received.time),
-                link: received.link,
+                options: received.options,
             })
         })
     }
