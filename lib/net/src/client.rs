@@ -235,11 +235,16 @@ impl<'a> Client<'a> {
         self.ends.as_ref().is_some_and(|ends| ends.to_send.must_notify() | ends.to_fill.must_notify())
     }
 
-    /// Says that the client sleeps until the driver notifies it of a received frame, and, if it
-    /// `waits_to_send`, of a frame that was sent. Returns whether there is one already: the client
-    /// must take it, since there may be no notification.
-    pub fn sleep(&self, waits_to_send: bool) -> bool {
-        self.ends.as_ref().is_some_and(|ends| ends.filled.sleep() | (waits_to_send && ends.sent.sleep()))
+    /// Says that the client sleeps until the driver notifies it of a received frame. Returns whether
+    /// there is one already: the client must take it, since there may be no notification.
+    pub fn sleep_to_receive(&self) -> bool {
+        self.ends.as_ref().is_some_and(|ends| ends.filled.sleep())
+    }
+
+    /// Says that the client sleeps until the driver notifies it of a frame that was sent. Returns
+    /// whether there is one already: then [`send`](Client::send) finds its buffers.
+    pub fn sleep_to_send(&self) -> bool {
+        self.ends.as_ref().is_some_and(|ends| ends.sent.sleep())
     }
 
     /// Whether the link is up, as the driver says. The driver notifies the client of a change.

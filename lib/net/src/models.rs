@@ -44,7 +44,7 @@ fn loom_the_driver_is_notified_of_a_frame_and_the_client_that_it_was_sent() {
         for length in [80, 20] {
             let frame = vec![1; length];
             while client.send(&Head::default(), &frame).is_err() {
-                if !client.sleep(true) {
+                if !client.sleep_to_send() {
                     news.wait();
                 }
             }

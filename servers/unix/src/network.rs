@@ -114,7 +114,7 @@ impl Card {
                         return Ok((head, is_up, interface.client.is_gone()));
                     }
                     interface.flush();
-                    if !interface.client.sleep(false) {
+                    if !interface.client.sleep_to_receive() {
                         return Err(AttemptError::WouldBlock);
                     }
                 }
@@ -150,7 +150,7 @@ impl Card {
                             done => return Ok(done),
                         }
                         interface.flush();
-                        if !interface.client.sleep(true) {
+                        if !interface.client.sleep_to_send() {
                             return Err(AttemptError::WouldBlock);
                         }
                     }

@@ -132,7 +132,7 @@ fn exchange<T>(net: &mut Interface, frame: &[u8], find: impl Fn(&[u8]) -> Option
         if let Some(found) = receive(net, &find) {
             return Some(found);
         }
-        if !net.client.sleep(false) && !is_notified() {
+        if !net.client.sleep_to_receive() && !is_notified() {
             return None;
         }
     }
@@ -155,7 +155,7 @@ fn exchange_with_ends<T>(
         if let Some(found) = receive(net, &find) {
             return Some(found);
         }
-        if !net.client.sleep(false) {
+        if !net.client.sleep_to_receive() {
             let _ = ipc::receive_timeout(ThreadId::ANY, LOOK);
         }
         if net.has_ended() {

@@ -157,7 +157,7 @@ proptest! {
                     if client.receive(&mut frame).is_some() {
                         prop_assert!(frame.len() >= SHORTEST);
                     }
-                    let _ = client.sleep(true);
+                    let _ = client.sleep_to_receive() | client.sleep_to_send();
                 }
             }
         }
