@@ -158,10 +158,13 @@ impl Machine {
     }
 }
 
-/// QEMU's arguments for the network of a test's machine, if it has one: the emulator's. At port 7
-/// of 10.0.2.100 a program of the host sends back what it gets.
+/// QEMU's arguments for the network of a test's machine, if it has one: the emulator's. At
+/// 10.0.2.100 programs of the host answer: at port 7 one sends back what it gets, and at port
+/// 9 one sends the checksum of what it gets, 1988895 bytes.
 pub(crate) fn of_tests(wanted: bool) -> impl Iterator<Item = String> {
-    let backend = "user,id=net,restrict=on,guestfwd=tcp:10.0.2.100:7-cmd:cat".to_string();
+    let programs = [(7, "cat"), (9, "sh -c 'head -c 1988895 | cksum'")];
+    let programs = programs.map(|(port, program)| format!("guestfwd=tcp:10.0.2.100:{port}-cmd:{program}"));
+    let backend = format!("user,id=net,restrict=on,{}", programs.join(","));
     let device = device(&Network::User);
     ["-netdev".to_string(), backend, "-device".into(), device].into_iter().filter(move |_| wanted)
 }
