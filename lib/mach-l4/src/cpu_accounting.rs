@@ -4,10 +4,10 @@
 //! for a message belongs to programs. The time until it waits again belongs to the server; it is
 //! charged to the sender of the message. Usually the sender is the program that ran during the
 //! wait. After a long wait without messages, the kernel has given the runnable threads of the
-//! highest priority their timeslices in turn, so they share the time. With several processors the sender may have run on
-//! another one, and other workers read the times while this worker waits: then
-//! [`placement`](crate::placement) keeps the accounts of programs, and workers tell it when they
-//! wait.
+//! highest priority their timeslices in turn, so they share the time. With several processors the
+//! sender may have run on another one, and other workers read the times while this worker waits:
+//! then [`placement`](crate::placement) keeps the accounts of programs, and workers tell it when
+//! they wait.
 //!
 //! A worker sleeps only when it has nothing to do. So a request that takes long (a big transfer)
 //! would keep all programs from running. The worker therefore owes programs a part of the time for

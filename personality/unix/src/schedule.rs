@@ -156,9 +156,8 @@ mod tests {
 
     #[test]
     fn use_lowers_all_but_real_time_threads() {
-        let machine = |policy, priority, level| {
-            Schedule { policy, priority, is_reset: false }.for_machine(0, level).0
-        };
+        let machine =
+            |policy, priority, level| Schedule { policy, priority, is_reset: false }.for_machine(0, level).0;
         assert_eq!([0, 3, BOTTOM, u8::MAX].map(|level| machine(Policy::Other, 0, level)), [100, 97, 90, 90]);
         assert_eq!([0, BOTTOM].map(|level| machine(Policy::RoundRobin, 1, level)), [101, 101]);
         let other = Schedule::default();

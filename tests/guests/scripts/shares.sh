@@ -1,4 +1,4 @@
 #!/bin/sh
-# GUEST0232 shares of the processor: a program that has slept gets its work done while hundreds of programs compute, and these get on, too
+# GUEST0232 a program that has slept is served first among hundreds that compute
 /tests/bin/shares
 echo "status $?"

@@ -2,9 +2,9 @@
 
 use super::children::Children;
 use super::records::{Phase, Process, Stop, Thread, stored_name};
+use super::sharing::Share;
 use super::state::{IndexedState, ProcessState};
 use super::table::Table;
-use super::sharing::Share;
 use super::{Control, Limits, Pid, Resource, Usage};
 use crate::credentials::Credentials;
 use crate::schedule::{Schedule, TimerSlack};

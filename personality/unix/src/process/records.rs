@@ -2,9 +2,9 @@
 
 use super::children::Children;
 use super::dump::Dump;
+use super::sharing::Share;
 use super::state::IndexedState;
 use super::trace::{Tracer, Tracing};
-use super::sharing::Share;
 use super::{ExactPid, Limits, Pid, Usage};
 use crate::credentials::Credentials;
 use crate::schedule::{Schedule, TimerSlack};

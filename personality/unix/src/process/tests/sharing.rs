@@ -76,7 +76,7 @@ impl Model {
         self.ready.push_back(process.clone());
     }
 
-    /// Lets the thread run whose turn it is, if any, for a slice. Returns its process.
+    /// Lets the next thread of the highest priority, if any, run for a slice. Returns its process.
     fn step(&mut self) -> Option<Pid> {
         if self.clock >= self.next_sample {
             let until = self.system.with(|t| {
