@@ -48,11 +48,12 @@ const TESTS: [Program; 18] = [
 ];
 
 /// The programs that measure, in the images of benchmarks.
-const BENCHMARKS: [Program; 5] = [
+const BENCHMARKS: [Program; 6] = [
     program("calls", "bench/guests/calls.c", "musl-gcc"),
     program("file-calls", "bench/guests/file-calls.c", "musl-gcc"),
     program("process-calls", "bench/guests/process-calls.c", "musl-gcc"),
     program("lmbench", "bench/guests/lmbench.c", "musl-gcc"),
+    program("network", "bench/guests/network.c", "musl-gcc"),
     program("speedup", "bench/guests/speedup.c", "musl-gcc"),
 ];
 
