@@ -25,6 +25,8 @@ static struct {
     char rest[LINE - sizeof(long)];
 } *counts;
 static _Atomic int *stop;
+/* Programs begin when the writing end of this pipe is closed: all at the same time. */
+static int begin[2];
 
 static void part(void)
 {
@@ -55,11 +57,11 @@ static double now(void)
     return time.tv_sec + time.tv_nsec / 1e9;
 }
 
-/* How many parts are done in 20 time slices. */
+/* How many parts are done in 5 time slices. With equal turns others would run between these. */
 static long parts_of_slices(void)
 {
     long parts = 0;
-    for (double end = now() + 0.2; now() < end; parts++)
+    for (double end = now() + 0.05; now() < end; parts++)
         part();
     return parts;
 }
@@ -71,7 +73,8 @@ static void pause_for(int seconds)
 }
 
 /* Sleeps and does `own` parts of work, in rounds, while other programs with `places` counts run.
- * Exits if the others do more work meanwhile than the processors can in twice that time. */
+ * Exits if the others do ten times as much work meanwhile on each processor: with equal turns
+ * they would do more. */
 static void answer(const char *what, int places, long own)
 {
     struct utsname system;
@@ -79,12 +82,12 @@ static void answer(const char *what, int places, long own)
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     int compares = strstr(system.version, "Macadamia") != 0;
     for (int round = 0; round < ROUNDS; round++) {
-        pause_for(3);
+        pause_for(5);
         long before = all(places), mine = 0;
         while (mine++ < own)
             part();
         long others = all(places) - before;
-        if (compares && others > own * (2 * processors - 1)) {
+        if (compares && others > 10 * own * processors) {
             printf("%s: round %d: the others did %ld parts during %ld\n", what, round, others, own);
             exit(1);
         }
@@ -113,24 +116,35 @@ static void chain(int place)
 static void among(const char *what, void (*run)(int), int places, long own)
 {
     *stop = 0;
+    if (pipe(begin) != 0) {
+        perror("pipe");
+        exit(1);
+    }
     for (int place = 0; place < places; place++) {
         pid_t child = fork();
         if (child < 0) {
             perror("fork");
             exit(1);
         }
-        if (child == 0)
+        if (child == 0) {
+            char none;
+            close(begin[1]);
+            if (read(begin[0], &none, 1) != 0)
+                _exit(1);
             run(place);
+        }
     }
+    close(begin[0]);
+    close(begin[1]);
     answer(what, places, own);
-    long least = counts[0].parts;
+    /* Each of the others gets its turn. */
     for (int place = 0; place < places; place++)
-        if (counts[place].parts < least)
-            least = counts[place].parts;
+        while (counts[place].parts == 0)
+            pause_for(1);
     *stop = 1;
     while (wait(0) > 0)
         ;
-    printf("%s: answered in time; all work: %s\n", what, least > 0 ? "yes" : "no");
+    printf("%s: answered in time, and all got on\n", what);
     fflush(stdout);
 }
 
