@@ -155,8 +155,7 @@ fn a_copy_that_is_in_no_tree_is_released_with_its_file() {
     let before = count();
     let file = w.caller().copy_mount(&at, true).unwrap();
     assert!(w.vfs.tree.is_detached(file.location().unwrap()));
-    let below = file.location().unwrap().mount.children();
-    let below = Arc::downgrade(&below[0]);
+    let below = Arc::downgrade(&file.location().unwrap().mount.children()[0]);
     drop(file);
     assert_eq!((below.strong_count(), count()), (0, before));
     // One that has been attached stays when the file is closed.
