@@ -124,8 +124,8 @@ impl Socket {
     }
 
     /// Takes a datagram, or drops it if there is no room or the filter says so. The datagram is in
-    /// two pieces; the first `hidden` bytes, in the first piece, are headers, which the receiver does
-    /// not get.
+    /// two pieces; the first `hidden` bytes, in the first piece, are headers, which the receiver
+    /// does not get.
     pub(crate) fn put(
         &mut self,
         net: &mut Net,
