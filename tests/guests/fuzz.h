@@ -72,7 +72,8 @@ static const struct {
     {SYS_setpriority, "idi"}, {SYS_sched_setparam, "dp"}, {SYS_sched_getparam, "dp"}, {SYS_sched_setscheduler, "dip"},
     {SYS_sched_getscheduler, "d"}, {SYS_sched_rr_get_interval, "dp"}, {SYS_mlock, "al"}, {SYS_munlock, "al"},
     {SYS_mlockall, "i"}, {SYS_munlockall, ""}, {SYS_prctl, "ippww"}, {SYS_arch_prctl, "wp"}, {SYS_setrlimit, "ip"},
-    {SYS_chroot, "S"}, {SYS_sync, ""}, {SYS_mount, "SSSgp"}, {SYS_umount2, "Si"}, {SYS_sethostname, "ps"}, {SYS_gettid, ""},
+    {SYS_chroot, "S"}, {SYS_sync, ""}, {SYS_mount, "SSSgp"}, {SYS_umount2, "Si"}, {SYS_pivot_root, "SS"}, {SYS_adjtimex, "p"}, {SYS_clock_adjtime, "ip"},
+    {SYS_sethostname, "ps"}, {SYS_gettid, ""},
     {SYS_readahead, "fos"}, {SYS_setxattr, "SSpsi"}, {SYS_getxattr, "SSps"}, {SYS_listxattr, "Sps"}, {SYS_tkill, "dn"},
     {SYS_futex, "pxitpi"}, {SYS_sched_setaffinity, "dsp"}, {SYS_sched_getaffinity, "dsp"}, {SYS_epoll_create, "i"},
     {SYS_getdents64, "fps"}, {SYS_set_tid_address, "p"}, {SYS_restart_syscall, ""}, {SYS_timer_create, "ipp"},
@@ -93,7 +94,9 @@ static const struct {
     {SYS_renameat2, "fSfSi"}, {SYS_getrandom, "psi"}, {SYS_memfd_create, "Si"}, {SYS_execveat, "fSppg"}, {SYS_membarrier, "gi"},
     {SYS_mlock2, "ali"}, {SYS_copy_file_range, "fpfpsi"}, {SYS_preadv2, "fviooi"}, {SYS_pwritev2, "fviooi"},
     {SYS_statx, "fSgwp"}, {SYS_pidfd_send_signal, "fnpi"}, {SYS_pidfd_open, "di"}, {SYS_pidfd_getfd, "ffi"}, {SYS_clone3, "pi"},
-    {SYS_close_range, "ffi"}, {SYS_openat2, "fSps"}, {SYS_faccessat2, "fSig"}, {SYS_epoll_pwait2, "fpitpi"},
+    {SYS_close_range, "ffi"}, {SYS_openat2, "fSps"}, {SYS_faccessat2, "fSig"}, {SYS_open_tree, "fSg"}, {SYS_move_mount, "fSfSg"},
+    {SYS_fsopen, "Sg"}, {SYS_fsconfig, "fiSpi"}, {SYS_fsmount, "fgg"}, {SYS_fspick, "fSg"}, {SYS_mount_setattr, "fSgps"},
+    {SYS_epoll_pwait2, "fpitpi"},
     {SYS_rt_sigreturn, ""}, {SYS_pause, ""}, {SYS_exit, "i"}, {SYS_exit_group, "i"}, {SYS_rt_sigsuspend, "pi"},
 };
 

@@ -3,6 +3,7 @@
 use crate::aio::Contexts;
 use crate::futex::Futexes;
 use crate::names::name;
+use crate::timerfd::ClockChanges;
 use alloc::sync::Arc;
 use core::sync::atomic::AtomicU32;
 use mach::Machine;
@@ -31,6 +32,8 @@ pub struct Linux<M: Machine> {
     logged: SpinLock<[u64; 8]>,
     /// The contexts of asynchronous I/O.
     pub(crate) aio: Arc<Contexts>,
+    /// The times at which the clock of the day was set.
+    pub(crate) clock_changes: Arc<ClockChanges>,
     /// The threads that wait for futexes.
     pub(crate) futexes: Futexes,
     /// How many calls may still be tried without a look at the server's memory.
@@ -45,6 +48,7 @@ impl<M: Machine> Linux<M> {
             processor,
             logged: SpinLock::new([0; 8]),
             aio: Arc::default(),
+            clock_changes: Arc::default(),
             futexes: Futexes::new(),
             unwatched_calls: AtomicU32::new(0),
             machine: core::marker::PhantomData,

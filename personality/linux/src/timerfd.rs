@@ -1,6 +1,8 @@
 //! Timers that are files (timerfd_create(2)).
 
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use unix::file::{FileObject, Io, OpenFile};
 use unix::poll::{PollQueue, Readiness};
@@ -8,12 +10,39 @@ use unix::sync::SpinLock;
 use unix::vfs::OpenFlags;
 use unix::{AttemptError, Environment, Error, UserBuffer, copy_out_all};
 
+/// The times at which the clock of the day was set, and the timers of that clock.
+#[derive(Default)]
+pub(crate) struct ClockChanges {
+    count: AtomicU64,
+    timers: SpinLock<Vec<Weak<TimerFile>>>,
+}
+
+impl ClockChanges {
+    /// Tells the timers that the clock has been set: their times come earlier or later, and those
+    /// that are to be cancelled are.
+    pub(crate) fn announce(&self) {
+        // Relaxed ordering: a timer looks again after it is woken, which orders this before that.
+        self.count.fetch_add(1, Ordering::Relaxed);
+        let timers: Vec<_> = self.timers.lock().iter().filter_map(Weak::upgrade).collect();
+        timers.iter().for_each(|timer| timer.queue.wake(Readiness::READ));
+    }
+
+    fn add(&self, timer: &Arc<TimerFile>) {
+        let mut timers = self.timers.lock();
+        if timers.len() == timers.capacity() {
+            timers.retain(|timer| timer.strong_count() > 0);
+        }
+        timers.push(Arc::downgrade(timer));
+    }
+}
+
 /// A timer that can be read and waited for. Expirations are computed from the clock, so no code
 /// runs when the timer expires.
 pub(crate) struct TimerFile {
     environment: Arc<dyn Environment>,
     /// Whether the timer's times are those of the wall clock.
     real: bool,
+    changes: Arc<ClockChanges>,
     armed: SpinLock<Armed>,
     queue: PollQueue,
 }
@@ -24,15 +53,36 @@ struct Armed {
     /// armed.
     next: Option<Duration>,
     interval: Duration,
+    /// Whether the timer is cancelled when the clock is set (TFD_TIMER_CANCEL_ON_SET).
+    cancels: bool,
+    /// The changes of the clock that the program knows.
+    known: u64,
 }
 
 impl TimerFile {
     /// Makes a timer, as an open file. With `real` it has the wall clock, otherwise the monotonic
     /// one.
-    pub(crate) fn create(environment: Arc<dyn Environment>, real: bool, flags: OpenFlags) -> Arc<OpenFile> {
-        let armed = SpinLock::new(Armed::default());
-        let timer = TimerFile { environment, real, armed, queue: PollQueue::new() };
-        OpenFile::of_object(Arc::new(timer), flags | OpenFlags::READ)
+    pub(crate) fn create(
+        environment: Arc<dyn Environment>,
+        changes: &Arc<ClockChanges>,
+        real: bool,
+        flags: OpenFlags,
+    ) -> Arc<OpenFile> {
+        let known = changes.count.load(Ordering::Relaxed);
+        let armed = SpinLock::new(Armed { known, ..Armed::default() });
+        let queue = PollQueue::new();
+        let timer = Arc::new(TimerFile { environment, real, changes: changes.clone(), armed, queue });
+        if real {
+            changes.add(&timer);
+        }
+        OpenFile::of_object(timer, flags | OpenFlags::READ)
+    }
+
+    /// Whether the clock was set since the program learned of that the last time, and this timer is
+    /// one that is then cancelled. The program learns of it now.
+    fn is_cancelled(&self, armed: &mut Armed) -> bool {
+        let count = self.changes.count.load(Ordering::Relaxed);
+        armed.cancels && core::mem::replace(&mut armed.known, count) != count
     }
 
     fn now(&self) -> Duration {
@@ -46,8 +96,16 @@ impl TimerFile {
 
     /// Sets the timer. `first` is the time until it expires, or with `absolute` the time at which
     /// it expires; zero disarms the timer. `interval` is the time between later expirations, or
-    /// zero for none. Returns the old setting, as [`TimerFile::setting`] does.
-    pub(crate) fn set(&self, first: Duration, interval: Duration, absolute: bool) -> (Duration, Duration) {
+    /// zero for none. With `cancels`, an absolute timer of the wall clock is cancelled when that is
+    /// set. Returns the old setting, as [`TimerFile::setting`] does, and whether the clock was set
+    /// since the program learned of that.
+    pub(crate) fn set(
+        &self,
+        first: Duration,
+        interval: Duration,
+        absolute: bool,
+        cancels: bool,
+    ) -> ((Duration, Duration), bool) {
         let now = self.now();
         let next = match first {
             Duration::ZERO => None,
@@ -56,11 +114,12 @@ impl TimerFile {
         };
         let mut armed = self.armed.lock();
         let old = armed.setting(now);
-        *armed = Armed { next, interval };
+        *armed = Armed { next, interval, cancels: cancels && absolute && self.real, known: armed.known };
+        let is_cancelled = self.is_cancelled(&mut armed);
         drop(armed);
         // A thread that sleeps until the old expiration has to look again.
         self.queue.wake(Readiness::READ);
-        old
+        (old, is_cancelled)
     }
 
     /// The time until the next expiration (zero if the timer is disarmed) and the interval.
@@ -97,6 +156,10 @@ impl FileObject for TimerFile {
         let now = self.now();
         let mut armed = self.armed.lock();
         let (count, next) = armed.expired(now);
+        if self.is_cancelled(&mut armed) {
+            armed.next = next;
+            return Err(Error::ECANCELED.into());
+        }
         if count == 0 {
             return Err(AttemptError::WouldBlock);
         }
@@ -107,8 +170,9 @@ impl FileObject for TimerFile {
 
     fn readiness(&self) -> Readiness {
         let now = self.now();
-        let (count, _) = self.armed.lock().expired(now);
-        if count > 0 { Readiness::READ } else { Readiness::empty() }
+        let armed = self.armed.lock();
+        let is_cancelled = armed.cancels && armed.known != self.changes.count.load(Ordering::Relaxed);
+        if armed.expired(now).0 > 0 || is_cancelled { Readiness::READ } else { Readiness::empty() }
     }
 
     fn queue(&self) -> Option<&PollQueue> {
@@ -157,17 +221,19 @@ mod tests {
     #[test]
     fn a_read_returns_the_number_of_expirations() {
         let w: &World = Box::leak(Box::new(World::new()));
-        let file = TimerFile::create(w.environment.clone(), false, OpenFlags::NONBLOCK);
+        let changes = Arc::new(ClockChanges::default());
+        let file = TimerFile::create(w.environment.clone(), &changes, false, OpenFlags::NONBLOCK);
         let timer: Arc<TimerFile> = file.object_as().unwrap();
         assert_eq!(w.read(&file, 8), Err(Error::EAGAIN));
-        timer.set(SECOND, SECOND / 2, false);
+        timer.set(SECOND, SECOND / 2, false, false);
         assert_eq!(timer.setting(), (SECOND, SECOND / 2));
         w.environment.advance(SECOND * 2);
         assert_eq!(file.readiness(), Readiness::READ);
         assert_eq!(timer.setting().0, SECOND / 2);
         assert_eq!(w.read(&file, 8), Ok(3u64.to_ne_bytes().to_vec()));
         assert_eq!(w.read(&file, 8), Err(Error::EAGAIN));
-        assert_eq!(timer.set(w.environment.monotonic() + SECOND, Duration::ZERO, true).1, SECOND / 2);
+        let first = w.environment.monotonic() + SECOND;
+        assert_eq!(timer.set(first, Duration::ZERO, true, false).0.1, SECOND / 2);
         // Poll, a blocking read and epoll all notice the expiration although no other thread wakes
         // them.
         let polled = file.clone();
@@ -196,7 +262,43 @@ mod tests {
         assert_eq!(waiting.finish()[0].data, 9);
         assert_eq!(nested.finish()[0].data, 10);
         assert_eq!(reading.finish(), Ok(8));
-        timer.set(Duration::ZERO, Duration::ZERO, false);
+        timer.set(Duration::ZERO, Duration::ZERO, false, false);
         assert_eq!(timer.setting(), (Duration::ZERO, Duration::ZERO));
+    }
+    #[test]
+    fn a_timer_may_be_cancelled_when_the_clock_is_set() {
+        let w = World::new();
+        let changes = Arc::new(ClockChanges::default());
+        let make = |real| TimerFile::create(w.environment.clone(), &changes, real, OpenFlags::NONBLOCK);
+        let far = Duration::from_secs(1 << 32);
+        let (cancelled, plain, monotonic) = (make(true), make(true), make(false));
+        for (file, cancels) in [(&cancelled, true), (&plain, false), (&monotonic, true)] {
+            let timer: Arc<TimerFile> = file.object_as().unwrap();
+            assert_eq!(timer.set(far, Duration::ZERO, true, cancels), (Default::default(), false));
+        }
+        let queue_was_woken = {
+            let polled = cancelled.clone();
+            let environment = w.environment.clone();
+            let mut polling = Task::new(async move {
+                poll(&*environment, &mut [Watch::new(polled, Readiness::READ)], None).await
+            });
+            polling.waits();
+            changes.announce();
+            polling.finish()
+        };
+        assert_eq!(queue_was_woken, 1);
+        assert_eq!(w.read(&cancelled, 8), Err(Error::ECANCELED));
+        assert_eq!(w.read(&cancelled, 8), Err(Error::EAGAIN), "once for each time");
+        for file in [&plain, &monotonic] {
+            assert_eq!(file.readiness(), Readiness::empty());
+            assert_eq!(w.read(file, 8), Err(Error::EAGAIN));
+        }
+        let timer: Arc<TimerFile> = cancelled.object_as().unwrap();
+        assert_ne!(timer.setting().0, Duration::ZERO, "it goes on");
+        // A program that sets the timer after the clock was set learns of it by that call.
+        changes.announce();
+        assert!(timer.set(far, Duration::ZERO, true, true).1);
+        assert!(!timer.set(far, Duration::ZERO, true, true).1);
+        assert_eq!(cancelled.readiness(), Readiness::empty());
     }
 }

@@ -266,8 +266,8 @@ async fn master_request<M: Machine>(call: &Call<'_, M>, master: &PtyMaster, requ
             let flags = open_flags(call.uint(2));
             let kept = OpenFlags::READ_WRITE | OpenFlags::NONBLOCK | OpenFlags::NO_CONTROLLING_TERMINAL;
             let flags = flags.intersection(kept);
-            let tree = &call.thread.system().vfs().tree;
-            match master.open_peer(tree, &call.thread.context(), flags) {
+            let tree = call.thread.directories().tree();
+            match master.open_peer(&tree, &call.thread.context(), flags) {
                 Ok(peer) => insert(call, peer, call.uint(2) & CLOSE_ON_EXEC != 0),
                 Err(error) => Err(error.into()),
             }

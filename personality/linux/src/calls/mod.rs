@@ -11,6 +11,7 @@ mod interface;
 mod ioctl;
 mod memory;
 mod mount;
+mod mount_file;
 mod mqueue;
 mod path;
 mod pidfd;
@@ -233,6 +234,14 @@ table! { call, number:
     fremovexattr: Once => boxed(path::removexattr(call, Named::Open)).await,
     mount: Changes => boxed(mount::mount(call)).await,
     umount2: Changes => boxed(mount::umount2(call)).await,
+    open_tree: Changes => boxed(mount_file::open_tree(call)).await,
+    move_mount: Changes => boxed(mount_file::move_mount(call)).await,
+    mount_setattr: Changes => boxed(mount_file::mount_setattr(call)).await,
+    fsopen: Changes => boxed(mount_file::fsopen(call)).await,
+    fspick: Changes => boxed(mount_file::fspick(call)).await,
+    fsconfig: Changes => boxed(mount_file::fsconfig(call)).await,
+    fsmount: Changes => boxed(mount_file::fsmount(call)).await,
+    pivot_root: Changes => boxed(mount::pivot_root(call)).await,
 
     // Waiting for files.
     poll: Own(poll::try_poll(call)) => boxed(poll::poll(call)).await,
@@ -415,6 +424,8 @@ table! { call, number:
     clock_settime: Once => boxed(time::clock_settime(call)).await,
     clock_nanosleep: Waits => boxed(time::clock_nanosleep(call)).await,
     nanosleep: Waits => boxed(time::nanosleep(call)).await,
+    adjtimex: Changes => boxed(time::adjtimex(call, 0)).await,
+    clock_adjtime: Changes => boxed(time::adjtimex(call, 1)).await,
     settimeofday: Once => boxed(time::settimeofday(call)).await,
     gettimeofday: Once => time::gettimeofday(call).await,
     time: Once => boxed(time::time(call)).await,

@@ -1,10 +1,10 @@
-//! The system calls mount(2) and umount2(2).
+//! The system calls mount(2), umount2(2) and pivot_root(2).
 
 use crate::call::{Call, Done};
 use alloc::string::String;
 use alloc::vec::Vec;
 use mach::Machine;
-use unix::vfs::{MountFlags, PATH_MAXIMUM};
+use unix::vfs::{MountFlags, PATH_MAXIMUM, Propagation};
 use unix::{Error, Result};
 
 const REMOUNT: u64 = 0x20;
@@ -33,6 +33,17 @@ fn mount_flags(bits: u64) -> MountFlags {
     FLAGS.iter().for_each(|(flag, bit)| flags.set(*flag, bits & bit != 0));
     flags.set(MountFlags::STRICT_ACCESS_TIME, bits & STRICT_ACCESS_TIME != 0);
     flags
+}
+
+/// How a mount is to take part in propagation, by the number in mount(2); `None` unless it is one.
+pub(super) fn propagation(bits: u64) -> Option<Propagation> {
+    match bits {
+        SHARED => Some(Propagation::Shared),
+        PRIVATE => Some(Propagation::Private),
+        SLAVE => Some(Propagation::Slave),
+        UNBINDABLE => Some(Propagation::Unbindable),
+        _ => None,
+    }
 }
 
 /// A string argument; `None` if its address is 0.
@@ -64,10 +75,10 @@ pub(crate) async fn mount<M: Machine>(call: &Call<'_, M>) -> Done {
             caller.remount(&path, mount_flags(bits), options).await?;
         }
         bits if bits & BIND != 0 => caller.bind(from()?, &path, bits & RECURSIVE != 0).await?,
-        // All processes see the same mounts, and no mount is propagated, so private and slave
-        // mounts need no change.
-        bits if bits & (PRIVATE | SLAVE) != 0 => caller.check_mount(&path).await?,
-        bits if bits & (SHARED | UNBINDABLE) != 0 => return Err(Error::EINVAL.into()),
+        bits if bits & (SHARED | PRIVATE | SLAVE | UNBINDABLE) != 0 => {
+            let kind = propagation(bits & (SHARED | PRIVATE | SLAVE | UNBINDABLE)).ok_or(Error::EINVAL)?;
+            caller.propagate(&path, kind, bits & RECURSIVE != 0).await?;
+        }
         bits if bits & MOVE != 0 => caller.move_mount(from()?, &path).await?,
         bits => {
             caller.check_administrator()?;
@@ -95,5 +106,13 @@ pub(crate) async fn umount2<M: Machine>(call: &Call<'_, M>) -> Done {
     }
     let path = call.path(0).await?;
     call.thread.context().caller().unmount(&path, flags & DETACH != 0, flags & NOFOLLOW == 0).await?;
+    Ok(0)
+}
+
+pub(crate) async fn pivot_root<M: Machine>(call: &Call<'_, M>) -> Done {
+    let new = call.path(0).await?;
+    let put = call.path(1).await?;
+    let (old, new) = call.thread.context().caller().pivot_root(&new, &put).await?;
+    call.system().each_directories(|directories| directories.follow_pivot(&old, &new));
     Ok(0)
 }

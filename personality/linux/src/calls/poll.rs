@@ -508,7 +508,8 @@ pub(crate) fn timerfd_create<M: Machine>(call: &Call<'_, M>) -> Done {
         _ => return Err(Error::EINVAL.into()),
     };
     let status = status_flags(call.uint(1), 0)?;
-    let timer = TimerFile::create(call.system().environment().clone(), real, status);
+    let timer =
+        TimerFile::create(call.system().environment().clone(), &call.linux.clock_changes, real, status);
     insert(call, timer, call.uint(1) & CLOSE_ON_EXEC != 0)
 }
 
@@ -523,9 +524,11 @@ pub(crate) async fn timerfd_settime<M: Machine>(call: &Call<'_, M>) -> Done {
         return Err(Error::EINVAL.into());
     }
     let (timer, new) = (timer_file(call)?, itimerspec(&call.read(call.arg(2)).await?)?);
-    let (value, interval) = timer.set(new.value, new.interval, call.uint(1) & ABSOLUTE != 0);
+    let (absolute, cancels) = (call.uint(1) & ABSOLUTE != 0, call.uint(1) & CANCEL_ON_SET != 0);
+    let ((value, interval), is_cancelled) = timer.set(new.value, new.interval, absolute, cancels);
     call.write_optional(call.arg(3), &to_itimerspec(Setting { value, interval })).await?;
-    Ok(0)
+    // The timer is set nevertheless.
+    if is_cancelled { Err(Error::ECANCELED.into()) } else { Ok(0) }
 }
 
 pub(crate) async fn timerfd_gettime<M: Machine>(call: &Call<'_, M>) -> Done {

@@ -16,7 +16,7 @@ use unix::signal::{RestartKind, Signal};
 use unix::sync::Turns;
 use unix::thread::{CloneRequest, ExecRequest};
 use unix::vfs::At;
-use unix::{Error, Result};
+use unix::{Error, Privilege, Result};
 
 const CLONE_VM: u64 = 0x100;
 const CLONE_FS: u64 = 0x200;
@@ -27,6 +27,7 @@ const CLONE_PIDFD: u64 = 0x1000;
 const CLONE_VFORK: u64 = 0x4000;
 const CLONE_PARENT: u64 = 0x8000;
 const CLONE_THREAD: u64 = 0x1_0000;
+const CLONE_NEWNS: u64 = 0x2_0000;
 const CLONE_SYSVSEM: u64 = 0x4_0000;
 const CLONE_SETTLS: u64 = 0x8_0000;
 const CLONE_PARENT_SETTID: u64 = 0x10_0000;
@@ -126,17 +127,20 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, number: u64, arguments: Clon
         | CLONE_CLEAR_SIGHAND
         | CLONE_PTRACE
         | CLONE_UNTRACED
+        | CLONE_NEWNS
         | WITHOUT_EFFECT;
     let flags = arguments.flags;
     let has = |flag: u64| flags & flag == flag;
     let contradictory = (has(CLONE_SIGHAND) && !has(CLONE_VM))
         || (has(CLONE_THREAD) && !has(CLONE_SIGHAND))
+        || has(CLONE_NEWNS | CLONE_FS)
         || has(CLONE_SIGHAND | CLONE_CLEAR_SIGHAND)
         || (has(CLONE_PIDFD) && flags & (CLONE_THREAD | CLONE_DETACHED) != 0)
         || (has(CLONE_THREAD) && arguments.exit_signal != 0 && has(CLONE_CLEAR_SIGHAND));
     if flags & !KNOWN != 0 || contradictory {
         return Err(Error::EINVAL.into());
     }
+    check_namespaces(call, flags)?;
     let tid = call.tid();
     // Signals that are pending are delivered before a child is made, and then the call is made
     // again.
@@ -151,6 +155,7 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, number: u64, arguments: Clon
         share_memory: has(CLONE_VM),
         share_descriptors: has(CLONE_FILES),
         share_directories: has(CLONE_FS),
+        copy_mounts: has(CLONE_NEWNS),
         share_actions: has(CLONE_SIGHAND),
         same_process: has(CLONE_THREAD),
         same_parent: has(CLONE_PARENT),
@@ -205,16 +210,23 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, number: u64, arguments: Clon
     Ok(child.number().into())
 }
 
+/// Checks that the caller may make the namespaces that flags ask for. `EPERM`.
+fn check_namespaces<M: Machine>(call: &Call<'_, M>, flags: u64) -> Result<()> {
+    let is_permitted = flags & CLONE_NEWNS == 0 || call.has(Privilege::Administrator);
+    if is_permitted { Ok(()) } else { Err(Error::EPERM) }
+}
+
 pub(crate) fn unshare<M: Machine>(call: &Call<'_, M>) -> Done {
     let flags = call.arg(0);
-    if flags & !(CLONE_FS | CLONE_FILES | CLONE_SYSVSEM) != 0 {
+    if flags & !(CLONE_FS | CLONE_FILES | CLONE_SYSVSEM | CLONE_NEWNS) != 0 {
         return Err(Error::EINVAL.into());
     }
+    check_namespaces(call, flags)?;
     if flags & CLONE_FILES != 0 {
         call.thread.unshare_descriptors()?;
     }
-    if flags & CLONE_FS != 0 {
-        call.thread.unshare_directories();
+    if flags & (CLONE_FS | CLONE_NEWNS) != 0 {
+        call.thread.unshare_directories(flags & CLONE_NEWNS != 0);
     }
     Ok(0)
 }

@@ -48,7 +48,9 @@ const MILESTONES: [(&str, &str); 7] = [
          lsetxattr utime utimes futimesat mknod renameat readlinkat fchmodat2 ioprio_get mbind ptrace \
          process_vm_readv process_vm_writev kcmp shmget shmat shmdt shmctl semget semop semtimedop semctl msgget \
          msgsnd msgrcv msgctl seccomp mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr \
-         io_setup io_destroy io_submit io_cancel io_getevents io_pgetevents ioprio_set",
+         io_setup io_destroy io_submit io_cancel io_getevents io_pgetevents ioprio_set pivot_root adjtimex \
+         clock_adjtime \
+         open_tree move_mount mount_setattr fsopen fspick fsconfig fsmount",
     ),
 ];
 

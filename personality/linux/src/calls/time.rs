@@ -3,7 +3,7 @@
 use crate::call::{Call, Done};
 use crate::kept::Continuation;
 use crate::layout::time::{
-    itimerspec, itimerval, timespec, timeval, to_itimerspec, to_itimerval, to_timespec, to_timeval,
+    itimerspec, itimerval, timespec, timeval, to_itimerspec, to_itimerval, to_timespec, to_timeval, to_timex,
 };
 use crate::layout::{Fields, signal};
 use core::future::{Future, poll_fn};
@@ -110,7 +110,61 @@ fn set<M: Machine>(call: &Call<'_, M>, time: Duration) -> Done {
     let seconds = i64::try_from(time.as_secs()).map_err(|_| Error::EINVAL)?;
     let time = Timestamp { seconds, nanoseconds: time.subsec_nanos() };
     call.system().environment().set_realtime(time)?;
+    call.linux.clock_changes.announce();
     Ok(0)
+}
+
+/// adjtimex(2), and clock_adjtime(2) with the structure at another argument. The clock is not
+/// synchronised by the kernel, as its state says: it can be read and set, by an offset, too, but
+/// runs at its own rate.
+pub(crate) async fn adjtimex<M: Machine>(call: &Call<'_, M>, at: usize) -> Done {
+    const OFFSET: u32 = 1;
+    const FREQUENCY: u32 = 2;
+    const SETOFFSET: u32 = 0x100;
+    const NANO: u32 = 0x2000;
+    const TICK: u32 = 0x4000;
+    const SINGLE_SHOT: u32 = 0x8000;
+    const READ_SINGLE_SHOT: u32 = 0xa001;
+    /// Bits of the modes that only say what user programs keep there: errors, status, constants.
+    const KEPT: u32 = 0x4 | 0x8 | 0x10 | 0x20 | 0x80 | 0x1000 | NANO;
+    /// The microseconds between two ticks of a hundred a second.
+    const TICK_MICROSECONDS: i64 = 10_000;
+    /// What the result says of the clock: it is not synchronised.
+    const TIME_ERROR: u64 = 5;
+    if at == 1 && call.int(0) != 0 {
+        clock(call, call.int(0))?;
+        return Err(Error::EOPNOTSUPP.into());
+    }
+    let asked = call.read::<208>(call.arg(at)).await?;
+    let modes = asked.u32_at(0)?;
+    let only_reads = modes == 0 || modes == READ_SINGLE_SHOT;
+    if !only_reads && !call.has(Privilege::Clock) {
+        return Err(Error::EPERM.into());
+    }
+    if modes & SINGLE_SHOT != 0 && modes & OFFSET == 0 {
+        return Err(Error::EINVAL.into());
+    }
+    let changes_rate = !only_reads
+        && ((modes & OFFSET != 0 && asked.i64_at(8)? != 0)
+            || (modes & FREQUENCY != 0 && asked.i64_at(16)? != 0)
+            || (modes & TICK != 0 && asked.i64_at(88)? != TICK_MICROSECONDS));
+    let known = OFFSET | FREQUENCY | SETOFFSET | TICK | SINGLE_SHOT | KEPT;
+    if modes & !known != 0 || changes_rate {
+        return Err(Error::EOPNOTSUPP.into());
+    }
+    if modes & SETOFFSET != 0 && !only_reads {
+        let (seconds, part) = (asked.i64_at(72)?, asked.i64_at(80)?);
+        let unit = if modes & NANO != 0 { 1 } else { 1000 };
+        let part = u64::try_from(part).ok().filter(|part| *part < 1_000_000_000 / unit);
+        let part = Duration::from_nanos(part.ok_or(Error::EINVAL)? * unit);
+        let whole = Duration::from_secs(seconds.unsigned_abs());
+        let now = now(call, Clock::Realtime)?.saturating_add(part);
+        let time = if seconds < 0 { now.checked_sub(whole) } else { now.checked_add(whole) };
+        set(call, time.ok_or(Error::EINVAL)?)?;
+    }
+    let time = now(call, Clock::Realtime)?;
+    call.write(call.arg(at), &to_timex(modes, time, TICK_MICROSECONDS)).await?;
+    Ok(TIME_ERROR)
 }
 
 pub(crate) async fn gettimeofday<M: Machine>(call: &Call<'_, M>) -> Done {

@@ -197,7 +197,7 @@ fn the_number_of_wakeup_paths_of_a_file_is_limited() {
 #[test]
 fn a_look_visits_each_instance_once_on_however_many_wakeup_paths_it_is() {
     let w = world();
-    let timer = TimerFile::create(w.environment.clone(), false, OpenFlags::NONBLOCK);
+    let timer = TimerFile::create(w.environment.clone(), &Default::default(), false, OpenFlags::NONBLOCK);
     // There are 20 to the fifth wakeup paths.
     let mut fan = layer(&[], 20);
     for _ in 0..4 {
@@ -216,7 +216,7 @@ fn a_look_visits_each_instance_once_on_however_many_wakeup_paths_it_is() {
         Ok(()),
         "few wakeup paths lead through the upper layer"
     );
-    timer.object_as::<TimerFile>().unwrap().set(SECOND / 2, Duration::ZERO, false);
+    timer.object_as::<TimerFile>().unwrap().set(SECOND / 2, Duration::ZERO, false, false);
     waiting.waits();
     w.environment.advance(SECOND);
     assert_eq!(waiting.finish(), 1);

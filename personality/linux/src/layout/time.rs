@@ -37,6 +37,26 @@ pub fn to_timeval(time: Duration) -> [u8; 16] {
     Writer::new().u64(0, time.as_secs()).u64(8, time.subsec_micros().into()).done()
 }
 
+/// Writes a timex of a clock that nothing synchronises, at this time.
+pub fn to_timex(modes: u32, time: Duration, tick: i64) -> [u8; 208] {
+    /// Microseconds by which the clock may be wrong at most, for all that is known.
+    const UNKNOWN_ERROR: u64 = 16_000_000;
+    const UNSYNCHRONISED: u32 = 0x40;
+    /// The greatest adjustment of the rate, in parts of 2^-16 of a millionth.
+    const TOLERANCE: u64 = 500 << 16;
+    Writer::new()
+        .u32(0, modes)
+        .u64(24, UNKNOWN_ERROR)
+        .u64(32, UNKNOWN_ERROR)
+        .u32(40, UNSYNCHRONISED)
+        .u64(48, 2)
+        .u64(56, 1)
+        .u64(64, TOLERANCE)
+        .bytes(72, &to_timeval(time))
+        .u64(88, tick as u64)
+        .done()
+}
+
 /// Reads an itimerspec: the time until the expiration and the interval.
 pub fn itimerspec(bytes: &[u8; 32]) -> Result<Setting> {
     Ok(Setting { interval: timespec(&bytes[..16])?, value: timespec(&bytes[16..])? })

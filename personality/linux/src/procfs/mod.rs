@@ -282,7 +282,7 @@ impl<M: Machine> Node<M> {
             "io" if permitted == Err(Error::EPERM) => Err(Error::EACCES),
             "io" => status::transfer_text(&system, subject).map(Into::into),
             "limits" => status::limits_text(&system, process).map(Into::into),
-            "mountinfo" => Ok(text::mount_information(&system, system.thread_of_exact(process))),
+            "mountinfo" => Ok(text::mount_information(system.thread_of_exact(process))),
             "oom_score" => Ok(format!("{}\n", system.memory_score(process).await?).into()),
             "personality" => permitted.and_then(|()| {
                 let fixed = !system
@@ -292,7 +292,7 @@ impl<M: Machine> Node<M> {
             }),
             "schedstat" => status::schedule_text(&system, subject).map(Into::into),
             "wchan" => Ok(b"0".to_vec()),
-            "mounts" => Ok(text::mounts(&system, system.thread_of_exact(process))),
+            "mounts" => Ok(text::mounts(system.thread_of_exact(process))),
             "stat" => status::stat_text(&system, subject, permitted.is_ok()).await.map(Into::into),
             "statm" => status::statm_text(&system, process).await.map(Into::into),
             "status" => status::status_text(&system, subject).await.map(Into::into),

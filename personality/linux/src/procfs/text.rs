@@ -201,7 +201,7 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         }
         "macadamia" => system.host().description().into(),
         "meminfo" => memory(system).into(),
-        "mounts" => mounts(system, system.thread_of_process(Pid::INIT)),
+        "mounts" => mounts(system.thread_of_process(Pid::INIT)),
         "partitions" => partitions(system).into(),
         "stat" => statistics(system).into(),
         "swaps" => b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n".to_vec(),
@@ -290,11 +290,11 @@ fn visible_at(mount: &Arc<Mount>, root: &Location) -> Option<Vec<u8>> {
 }
 
 /// The text of /proc/PID/mountinfo.
-pub(super) fn mount_information<M: Machine>(system: &System<M>, thread: Option<Arc<Thread<M>>>) -> Vec<u8> {
+pub(super) fn mount_information<M: Machine>(thread: Option<Arc<Thread<M>>>) -> Vec<u8> {
     let Some(thread) = thread else { return Vec::new() };
     let root = thread.directories().root();
     let mut text = Vec::new();
-    for mount in system.vfs().tree.mounts() {
+    for mount in thread.directories().tree().mounts() {
         let Some(path) = visible_at(&mount, &root) else { continue };
         let (file_system, flags) = (mount.file_system(), mount.flags());
         let device = mount.root().vnode.metadata().device;
@@ -309,18 +309,25 @@ pub(super) fn mount_information<M: Machine>(system: &System<M>, thread: Option<A
         let access = if flags.contains(MountFlags::READ_ONLY) { "ro" } else { "rw" };
         let (kind, source) = (file_system.status().kind, mount.source());
         let options = file_system.options();
-        let line = format!(" {} - {kind} {source} {access}{options}\n", flag_text(flags));
+        let sharing = mount.sharing();
+        let mut propagation = String::new();
+        let _ = sharing.peers.map(|group| write!(propagation, "shared:{group} "));
+        let _ = sharing.master.map(|group| write!(propagation, "master:{group} "));
+        if sharing.unbindable {
+            propagation.push_str("unbindable ");
+        }
+        let line = format!(" {} {propagation}- {kind} {source} {access}{options}\n", flag_text(flags));
         text.extend_from_slice(line.as_bytes());
     }
     text
 }
 
 /// The text of /proc/PID/mounts: the mounts as the process sees them.
-pub(super) fn mounts<M: Machine>(system: &System<M>, thread: Option<Arc<Thread<M>>>) -> Vec<u8> {
+pub(super) fn mounts<M: Machine>(thread: Option<Arc<Thread<M>>>) -> Vec<u8> {
     let Some(thread) = thread else { return Vec::new() };
     let root = thread.directories().root();
     let mut text = Vec::new();
-    for mount in system.vfs().tree.mounts() {
+    for mount in thread.directories().tree().mounts() {
         let Some(path) = visible_at(&mount, &root) else { continue };
         let (file_system, flags) = (mount.file_system(), mount.flags());
         text.extend_from_slice(mount.source().as_bytes());

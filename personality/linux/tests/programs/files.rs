@@ -57,6 +57,180 @@ fn mount_and_umount_work_as_in_the_manual() {
 }
 
 #[test]
+fn a_process_has_mounts_of_its_own() {
+    const NEW_MOUNTS: u64 = 0x2_0000;
+    let world = World::new();
+    world.install_proc();
+    run_in(&world, async |p| {
+        let tmpfs = p.string(DATA, "tmpfs").await?;
+        let path = p.string(DATA + 0x40, "/m").await?;
+        let put = p.string(DATA + 0x80, "/m/put").await?;
+        let below = p.string(DATA + 0xc0, "/put/m").await?;
+        let dot = p.string(DATA + 0x100, ".").await?;
+        let list = p.string(DATA + 0x140, "/proc/self/mountinfo").await?;
+        assert_eq!(p.call(83, &[path, 0o755]).await?, 0);
+        // clone with CLONE_FS would share the directories of another namespace.
+        assert_eq!(p.call(56, &[NEW_MOUNTS | 0x200 | 17, 0, 0, 0, 0]).await?, -22);
+        assert_eq!(p.call(272, &[0x1000_0000]).await?, -22, "there are no namespaces of users");
+        p.fork(move |p| {
+            Box::pin(async move {
+                assert_eq!(p.call(272, &[NEW_MOUNTS]).await?, 0);
+                assert_eq!(p.call(165, &[tmpfs, path, tmpfs, 0, 0]).await?, 0);
+                // It is shared, and then a slave without a master.
+                assert_eq!(p.call(165, &[0, path, 0, 0x10_0000, 0]).await?, 0);
+                let open = p.call(2, &[list, 0]).await? as u64;
+                let count = p.call(0, &[open, DATA + 0x400, 0x800]).await? as usize;
+                let text = p.load::<0x800>(DATA + 0x400).await?;
+                let text = String::from_utf8_lossy(&text[..count]).into_owned();
+                assert!(text.lines().any(|line| line.contains(" /m rw,relatime shared:")), "{text}");
+                assert_eq!(p.call(165, &[0, path, 0, 0x14_0000, 0]).await?, -22, "shared and private");
+                assert_eq!(p.call(83, &[put, 0o755]).await?, 0);
+                assert_eq!(p.call(155, &[path, put]).await?, -22, "the mount is shared");
+                assert_eq!(p.call(165, &[0, path, 0, 0x4_4000, 0]).await?, 0);
+                assert_eq!(p.call(155, &[put, path]).await?, -22);
+                assert_eq!(p.call(155, &[path, put]).await?, 0);
+                assert_eq!(p.call(21, &[below, 0]).await?, 0, "the old root is below the new one");
+                assert_eq!(p.call(80, &[dot]).await?, 0);
+                p.exit(0).await
+            })
+        })
+        .await?;
+        assert!(p.call(61, &[u64::MAX, DATA + 0x380, 0, 0]).await? > 0);
+        assert_eq!(p.load_u64(DATA + 0x380).await? as u32, 0);
+        assert_eq!(p.call(166, &[path, 0]).await?, -22, "nothing is mounted here");
+        assert_eq!(p.call(272, &[NEW_MOUNTS]).await?, 0);
+        assert_eq!(p.call(165, &[tmpfs, path, tmpfs, 0, 0]).await?, 0);
+        assert_eq!(p.call(105, &[1000]).await?, 0);
+        for denied in [p.call(272, &[NEW_MOUNTS]).await?, p.call(155, &[path, path]).await?] {
+            assert_eq!(denied, -1);
+        }
+        assert_eq!(p.call(56, &[NEW_MOUNTS | 17, 0, 0, 0, 0]).await?, -1);
+        Ok(())
+    });
+}
+
+#[test]
+fn file_systems_are_mounted_by_descriptors() {
+    /// AT_FDCWD.
+    const CURRENT: u64 = -100i64 as u64;
+    run(async |p| {
+        let mut place = DATA;
+        let mut string = async |p: &mut crate::world::Program, text: &str| {
+            place += 0x20;
+            p.string(place, text).await
+        };
+        let (tmpfs, none) = (string(p, "tmpfs").await?, string(p, "nosuchfs").await?);
+        let (m, n, empty) = (string(p, "/m").await?, string(p, "/n").await?, string(p, "").await?);
+        let (size, small) = (string(p, "size").await?, string(p, "16k").await?);
+        let (source, name) = (string(p, "source").await?, string(p, "mine").await?);
+        let (relative, file) = (string(p, "f").await?, string(p, "/m/f").await?);
+        let copied = string(p, "/n/f").await?;
+        let attributes = DATA + 0x800;
+        for path in [m, n] {
+            assert_eq!(p.call(83, &[path, 0o755]).await?, 0);
+        }
+        assert_eq!(p.call(430, &[none, 0]).await?, -19);
+        assert_eq!(p.call(430, &[tmpfs, 2]).await?, -22);
+        let context = p.call(430, &[tmpfs, 1]).await? as u64;
+        assert_eq!(p.call(432, &[context, 0, 0]).await?, -22, "there is no file system yet");
+        assert_eq!(p.call(431, &[context, 1, size, 0, 0]).await?, -22, "a string without a value");
+        assert_eq!(p.call(431, &[context, 3, size, small, 0]).await?, -95);
+        assert_eq!(p.call(431, &[context, 1, size, small, 0]).await?, 0);
+        assert_eq!(p.call(431, &[context, 1, source, name, 0]).await?, 0);
+        assert_eq!(p.call(431, &[context, 1, source, name, 0]).await?, -22);
+        assert_eq!(p.call(431, &[context, 6, 0, 0, 0]).await?, 0);
+        assert_eq!(p.call(431, &[context, 6, 0, 0, 0]).await?, -16);
+        assert_eq!(p.call(431, &[context, 1, size, small, 0]).await?, -16);
+        assert_eq!(p.call(432, &[context, 0, 0x30]).await?, -22, "no such access times");
+        let mount = p.call(432, &[context, 1, 8]).await? as u64;
+        assert_eq!(p.call(432, &[context, 0, 0]).await?, -16, "once only");
+        // It can be used before it is in the tree.
+        let made = p.call(257, &[mount, relative, 0o101, 0o644]).await? as u64;
+        assert_eq!(p.call(1, &[made, DATA, 0x6000]).await?, 0x4000, "there is no more room");
+        assert_eq!(p.call(3, &[made]).await?, 0);
+        assert_eq!(p.call(429, &[mount, empty, CURRENT, m, 0]).await?, -2, "an empty path needs a flag");
+        assert_eq!(p.call(429, &[mount, empty, CURRENT, m, 4]).await?, 0);
+        assert_eq!(p.call(21, &[file, 0]).await?, 0);
+        assert_eq!(p.call(429, &[mount, empty, CURRENT, n, 4]).await?, 0, "it is moved");
+        assert_eq!((p.call(21, &[file, 0]).await?, p.call(21, &[copied, 0]).await?), (-2, 0));
+        assert_eq!(p.call(429, &[CURRENT, n, CURRENT, m, 0]).await?, 0);
+        // A copy of it that can only be read, and is not in the tree until it is moved there.
+        assert_eq!(p.call(428, &[CURRENT, m, 0x8000]).await?, -22);
+        let tree = p.call(428, &[CURRENT, m, 0x8001]).await? as u64;
+        p.store(attributes, &[0; 40]).await?;
+        p.store(attributes, &1u64.to_le_bytes()).await?;
+        assert_eq!(p.call(442, &[tree, empty, 0x1000, attributes, 31]).await?, -22);
+        assert_eq!(p.call(442, &[tree, empty, 0x9000, attributes, 32]).await?, 0);
+        assert_eq!(p.call(429, &[tree, empty, CURRENT, n, 4]).await?, 0);
+        assert_eq!((p.call(87, &[copied]).await?, p.call(21, &[file, 2]).await?), (-30, 0));
+        // It becomes writable and shared.
+        p.store(attributes, &[0; 40]).await?;
+        p.store(attributes + 8, &1u64.to_le_bytes()).await?;
+        p.store(attributes + 16, &0x10_0000u64.to_le_bytes()).await?;
+        assert_eq!(p.call(442, &[CURRENT, copied, 0, attributes, 40]).await?, -22, "not a mount");
+        assert_eq!(p.call(442, &[CURRENT, n, 0, attributes, 40]).await?, 0);
+        assert_eq!(p.call(21, &[copied, 2]).await?, 0);
+        // Files under copies that are closed without a place are released.
+        let other = p.call(428, &[CURRENT, n, 0x8001]).await? as u64;
+        assert_eq!(p.call(3, &[other]).await?, 0);
+        let picked = p.call(433, &[CURRENT, m, 1]).await? as u64;
+        assert_eq!(p.call(431, &[picked, 7, 0, 0, 0]).await?, 0);
+        assert_eq!(p.call(432, &[picked, 0, 0]).await?, -16);
+        assert_eq!(p.call(433, &[CURRENT, file, 0]).await?, -22);
+        assert_eq!(p.call(431, &[tree, 6, 0, 0, 0]).await?, -22, "not a context");
+        for descriptor in [context, mount, tree, picked] {
+            assert_eq!(p.call(3, &[descriptor]).await?, 0);
+        }
+        for path in [m, n] {
+            assert_eq!(p.call(166, &[path, 0]).await?, 0);
+        }
+        assert_eq!(p.call(105, &[1000]).await?, 0);
+        assert_eq!(p.call(430, &[tmpfs, 0]).await?, -1);
+        assert_eq!(p.call(428, &[CURRENT, m, 1]).await?, -1);
+        assert_eq!(p.call(429, &[CURRENT, n, CURRENT, m, 0]).await?, -1);
+        assert_eq!(p.call(442, &[CURRENT, n, 0, attributes, 32]).await?, -1);
+        let place = p.call(428, &[CURRENT, m, 0]).await?;
+        assert!(place >= 0, "a location is opened without privilege");
+        Ok(())
+    });
+}
+
+#[test]
+fn the_clock_can_be_adjusted_by_a_step_only() {
+    const SETOFFSET_NANO: u32 = 0x2100;
+    run(async |p| {
+        let (timex, time) = (DATA, DATA + 0x100);
+        p.store(timex, &[0; 208]).await?;
+        assert_eq!(p.call(159, &[timex]).await?, 5, "nothing synchronises the clock");
+        let seconds = p.load_u64(timex + 72).await?;
+        assert_eq!((p.load_u64(timex + 88).await?, p.load_u64(timex + 16).await?), (10_000, 0));
+        // An hour and half a second earlier.
+        p.store(timex, &SETOFFSET_NANO.to_le_bytes()).await?;
+        p.store(timex + 72, &(-3601i64).to_le_bytes()).await?;
+        p.store(timex + 80, &500_000_000u64.to_le_bytes()).await?;
+        assert_eq!(p.call(305, &[0, timex]).await?, 5);
+        assert_eq!(p.call(228, &[0, time]).await?, 0);
+        let now = p.load_u64(time).await?;
+        assert!((seconds - 3601..seconds - 3590).contains(&now), "{seconds} {now}");
+        p.store(timex + 80, &1_000_000_000u64.to_le_bytes()).await?;
+        assert_eq!(p.call(159, &[timex]).await?, -22);
+        // Another rate is not possible, the present one is.
+        p.store(timex, &2u32.to_le_bytes()).await?;
+        assert_eq!(p.call(159, &[timex]).await?, 5);
+        p.store(timex + 16, &65536u64.to_le_bytes()).await?;
+        assert_eq!(p.call(159, &[timex]).await?, -95);
+        assert_eq!(p.call(305, &[1, timex]).await?, -95);
+        assert_eq!(p.call(305, &[77, timex]).await?, -22);
+        assert_eq!(p.call(159, &[0]).await?, -14);
+        assert_eq!(p.call(105, &[1000]).await?, 0);
+        assert_eq!(p.call(159, &[timex]).await?, -1);
+        p.store(timex, &[0; 4]).await?;
+        assert_eq!(p.call(159, &[timex]).await?, 5, "reading needs no privilege");
+        Ok(())
+    });
+}
+
+#[test]
 fn bytes_are_spliced_between_memory_files_and_pipes() {
     let world = World::new();
     world.install_proc();

@@ -121,7 +121,7 @@ impl World {
     /// A world with this root directory.
     pub fn on(root: crate::vfs::VnodeRef, environment: Arc<TestEnvironment>) -> World {
         let vfs = Vfs::new(root, "rootfs", environment.clone());
-        let directories = Directories::new(vfs.tree.root());
+        let directories = Directories::new(&vfs.tree);
         World {
             environment,
             vfs,

@@ -21,6 +21,8 @@ pub struct CloneRequest {
     pub share_descriptors: bool,
     /// Whether the child shares the caller's root directory, working directory and umask.
     pub share_directories: bool,
+    /// Whether the child gets a copy of the caller's tree of mounts. It then shares no directories.
+    pub copy_mounts: bool,
     /// Whether the child shares the caller's signal actions.
     pub share_actions: bool,
     /// Whether the child is a thread of the caller's process, instead of a process.
@@ -107,6 +109,9 @@ impl<M: Machine> Resources<M> {
             true => own_directories,
             false => Arc::new(own_directories.copy()),
         };
+        if request.copy_mounts {
+            directories.unshare_mounts();
+        }
         let caller = self.tid();
         let inner = Inner {
             tid: caller,

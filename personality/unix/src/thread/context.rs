@@ -60,7 +60,7 @@ impl<M: Machine> CallContext<M> {
             tid: Pid::INIT,
             pid: Pid::INIT,
             identity: Identity::superuser(),
-            directories: Arc::new(Directories::new(system.vfs().tree.root())),
+            directories: Arc::new(Directories::new(&system.vfs().tree)),
             file_size_limit: Limit::INFINITE,
         }
     }

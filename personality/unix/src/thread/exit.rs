@@ -32,7 +32,7 @@ impl<M: Machine> Resources<M> {
             drop(descriptors);
         }
         // So is the working directory left, so that its file system can be unmounted after a wait.
-        let root = Arc::new(Directories::new(system.vfs().tree.root()));
+        let root = Arc::new(Directories::new(&system.vfs().tree));
         let directories = core::mem::replace(&mut self.inner.lock().directories, root);
         drop(directories);
         let ended = system.processes().with(|table| table.exit_thread(tid, status));

@@ -4,6 +4,7 @@ use super::{System, Task, Thread};
 use crate::Result;
 use crate::process::{ExactPid, Pid, Process};
 use crate::tty::Terminal;
+use crate::vfs::Directories;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use mach::Machine;
@@ -26,6 +27,12 @@ impl<M: Machine> System<M> {
     /// The ids of the threads of a process. `ESRCH`.
     pub fn thread_ids(&self, process: ExactPid) -> Result<Vec<Pid>> {
         self.processes().with(|table| Ok(table.exact_process(process)?.threads().collect()))
+    }
+
+    /// Does something with the root and working directories of every thread.
+    pub fn each_directories(&self, work: impl Fn(&Directories)) {
+        let all: Vec<_> = self.life.threads.lock().values().map(|thread| thread.directories()).collect();
+        all.iter().for_each(|directories| work(directories));
     }
 
     /// A thread of a process and its memory, if the process still has the memory that it had when

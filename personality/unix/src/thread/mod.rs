@@ -317,7 +317,7 @@ impl<M: Machine> System<M> {
         let account = self.processes().with(|table| table.account_of(Credentials::superuser().user.real));
         let task = Memory::create(self.mach(), self.layout(), &account, FrontEndNumber::default()).await?;
         self.host().prepare(&task)?;
-        let directories = Arc::new(Directories::new(self.vfs().tree.root()));
+        let directories = Arc::new(Directories::new(&self.vfs().tree));
         let inner = Inner {
             tid: Pid::INIT,
             pid: Pid::INIT,
@@ -489,9 +489,13 @@ impl<M: Machine> Resources<M> {
         Ok(())
     }
 
-    /// Gives the thread root, working directory and umask of its own (unshare).
-    pub fn unshare_directories(&self) {
+    /// Gives the thread root, working directory and umask of its own (unshare), and with `mounts`
+    /// also a copy of the tree of mounts.
+    pub fn unshare_directories(&self, mounts: bool) {
         let copy = Arc::new(self.directories().copy());
+        if mounts {
+            copy.unshare_mounts();
+        }
         let old = core::mem::replace(&mut self.inner.lock().directories, copy);
         drop(old);
     }

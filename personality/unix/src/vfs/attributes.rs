@@ -5,7 +5,7 @@ use super::metadata::{AttributeChange, FileSystemStatus, FileType, Metadata, Mod
 use super::mount::{Location, Mount, MountFlags};
 use super::permission::{Access, is_owner, permitted_at};
 use super::vnode::{AttributeCondition, VnodeRef};
-use super::{At, Caller, Changes, changes};
+use super::{At, Caller, Changes, Propagation, changes};
 use crate::privilege::FilePrivileges;
 use crate::{Error, Identity, Privilege, Result};
 use alloc::sync::Arc;
@@ -230,7 +230,7 @@ impl Caller<'_> {
     /// operations on mounts do.
     pub async fn mount(&self, path: &[u8], root: VnodeRef, source: &str, flags: MountFlags) -> Result<()> {
         let at = self.administer(path, true).await?;
-        self.vfs.tree.mount(at, root, source, flags).map(drop)
+        self.directories.tree().mount(at, root, source, flags).map(drop)
     }
 
     /// Mounts the directory (or file) `old` at `new`, too (a bind mount); with `recursive`, also
@@ -238,25 +238,16 @@ impl Caller<'_> {
     pub async fn bind(&self, old: &[u8], new: &[u8], recursive: bool) -> Result<()> {
         let old = self.administer(old, true).await?;
         let at = self.administer(new, true).await?;
-        let tree = &self.vfs.tree;
-        let below = if recursive { tree.mounts() } else { Vec::new() };
-        let (source, flags) = (alloc::string::String::from(old.mount.source()), old.mount.flags());
-        tree.mount(at, old.vnode.clone(), &source, flags)?;
-        for mount in below {
-            let Ok(path) = mount.root().path(&old) else { continue };
-            if path.starts_with(b"(unreachable)") || path == b"/" {
-                continue;
-            }
-            let place = self.find(&At::Current, &[new, &path].concat(), true).await?.location;
-            tree.mount(place, mount.root().vnode, mount.source(), mount.flags())?;
-        }
-        Ok(())
+        let tree = self.directories.tree();
+        let copy = tree.copy_at(&old, recursive)?;
+        tree.attach(at, &copy)
     }
 
-    /// Checks that a file system is mounted at `path`. `EINVAL`.
-    pub async fn check_mount(&self, path: &[u8]) -> Result<()> {
+    /// Sets how the mount at `path` takes part in propagation, and with `recursive` those below it.
+    /// `EINVAL` if nothing is mounted there.
+    pub async fn propagate(&self, path: &[u8], kind: Propagation, recursive: bool) -> Result<()> {
         let at = self.administer(path, true).await?;
-        if super::same(&at.vnode, &at.mount.root().vnode) { Ok(()) } else { Err(Error::EINVAL) }
+        self.directories.tree().propagate(&at, kind, recursive)
     }
 
     /// Changes the flags of a mount, and with `options` those of its file system.
@@ -268,24 +259,44 @@ impl Caller<'_> {
             let read_only = flags.contains(MountFlags::READ_ONLY);
             at.mount.file_system().reconfigure(options, read_only).await?;
         }
-        self.vfs.tree.remount(&at, flags)
+        self.directories.tree().remount(&at, flags)
     }
 
     /// Moves a mount from `old` to `new`.
     pub async fn move_mount(&self, old: &[u8], new: &[u8]) -> Result<()> {
         let old = self.administer(old, true).await?;
         let new = self.administer(new, true).await?;
-        self.vfs.tree.move_mount(&old, new)
+        self.directories.tree().move_mount(&old, new)
+    }
+
+    /// Makes the mount at `new` the one of the root directory, and puts the old one at `put`
+    /// (pivot_root(2)). Returns the old and the new root: processes whose root or working directory
+    /// is the old one are to get the new one.
+    ///
+    /// # Errors
+    /// `EBUSY`: `new` or `put` are on the mount of the root directory. `EINVAL`: `new` is not the
+    /// root of a mount, `put` is not below it, or the mounts are shared. `ENOTDIR`, and those of
+    /// paths.
+    pub async fn pivot_root(&self, new: &[u8], put: &[u8]) -> Result<(Location, Location)> {
+        let new = self.administer(new, true).await?;
+        let put = self.administer(put, true).await?;
+        if [&new, &put].iter().any(|place| place.vnode.file_type() != FileType::Directory) {
+            return Err(Error::ENOTDIR);
+        }
+        let old = self.directories.root();
+        self.directories.tree().pivot(&old, &new, &put)?;
+        Ok((old, new))
     }
 
     /// Removes a mount, as [`super::MountTree::unmount`] does.
     pub async fn unmount(&self, path: &[u8], detach: bool, follow: bool) -> Result<()> {
-        let at = self.administer(path, follow).await?;
+        // What was mounted last on a directory is removed first, also if the path leads below that.
+        let at = self.administer(path, follow).await?.visible();
         let file_system = at.vnode.file_system();
         file_system.synchronize().await?;
-        self.vfs.tree.unmount(at, detach)?;
+        self.directories.tree().unmount(at, detach)?;
         let is_other = |mount: &Arc<Mount>| !Arc::ptr_eq(&mount.file_system(), &file_system);
-        match self.vfs.tree.mounts().iter().all(is_other) {
+        match self.vfs.tree.mounts_of_all().iter().all(is_other) {
             // Files that are open after a detachment are used on, so the file system does not end.
             true if !detach => file_system.end().await,
             _ => Ok(()),

@@ -8,6 +8,7 @@
 mod anonymous;
 mod attributes;
 pub(crate) mod changes;
+mod detached;
 mod file_systems;
 mod memory;
 mod metadata;
@@ -16,11 +17,14 @@ mod names;
 mod open;
 mod permission;
 mod seals;
+mod tree;
 mod vnode;
 mod walk;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tree_tests;
 
 pub use changes::{Change, Changes, Observer, Observers, Observing};
 pub use file_systems::FileSystemType;
@@ -29,11 +33,12 @@ pub use metadata::{
     AttributeChange, DeviceNumber, DirectoryEntry, FileSystemStatus, FileType, Metadata, Mode, NAME_MAXIMUM,
     OFFSET_MAXIMUM, PATH_MAXIMUM, SetTime,
 };
-pub use mount::{Location, Mount, MountFlags, MountTree};
+pub use mount::{Location, Mount, MountFlags, Sharing};
 pub use names::RenameHow;
 pub use open::{OpenContext, OpenFlags};
 pub use permission::{Access, is_owner, permitted, permitted_at};
 pub use seals::{SealFlags, Seals};
+pub use tree::{MountTree, Propagation};
 pub(crate) use vnode::Attachment;
 pub use vnode::{
     AttributeCondition, FileSystem, Hooks, Link, NewAttributes, NewNode, Opened, RenameEnd, Vnode, VnodeRef,
@@ -53,8 +58,8 @@ use alloc::sync::Arc;
 
 /// The state of the file systems that all processes share.
 pub struct Vfs {
-    /// The tree of mounts.
-    pub tree: MountTree,
+    /// The tree of mounts that the first process sees.
+    pub tree: Arc<MountTree>,
     /// The environment: time and randomness.
     pub environment: Arc<dyn Environment>,
     /// The disks, which have nodes in /dev.
@@ -100,7 +105,7 @@ impl Vfs {
     /// error; the others are written nevertheless.
     pub async fn synchronize(&self) -> Result<()> {
         let mut result = Ok(());
-        for mount in self.tree.mounts() {
+        for mount in self.tree.mounts_of_all() {
             result = result.and(mount.file_system().synchronize().await);
         }
         result
@@ -109,7 +114,7 @@ impl Vfs {
     /// Ends all mounted file systems, since the system ends. Returns the first error.
     pub async fn end_file_systems(&self) -> Result<()> {
         let mut result = Ok(());
-        for mount in self.tree.mounts() {
+        for mount in self.tree.mounts_of_all() {
             result = result.and(mount.file_system().end().await);
         }
         result
@@ -133,6 +138,7 @@ pub struct Directories {
 
 #[derive(Clone)]
 struct DirectoriesState {
+    tree: Arc<MountTree>,
     root: Location,
     current: Location,
     umask: Mode,
@@ -151,9 +157,10 @@ impl Drop for Sealed<'_> {
 }
 
 impl Directories {
-    /// Directories with root and working directory at `root`, and umask 022.
-    pub fn new(root: Location) -> Directories {
-        let state = DirectoriesState { current: root.clone(), root, umask: Mode::new(0o022), seals: 0 };
+    /// Directories with root and working directory at the root of `tree`, and umask 022.
+    pub fn new(tree: &Arc<MountTree>) -> Directories {
+        let (tree, root) = (tree.clone(), tree.root());
+        let state = DirectoriesState { tree, current: root.clone(), root, umask: Mode::new(0o022), seals: 0 };
         Directories { state: SpinLock::new(state) }
     }
 
@@ -161,6 +168,49 @@ impl Directories {
     pub fn copy(&self) -> Directories {
         let state = DirectoriesState { seals: 0, ..self.state.lock().clone() };
         Directories { state: SpinLock::new(state) }
+    }
+
+    /// The tree of mounts that the process sees.
+    pub fn tree(&self) -> Arc<MountTree> {
+        self.state.lock().tree.clone()
+    }
+
+    /// Gives the process a copy of its tree of mounts (CLONE_NEWNS).
+    pub fn unshare_mounts(&self) {
+        let (tree, root, current) = {
+            let state = self.state.lock();
+            (state.tree.clone(), state.root.clone(), state.current.clone())
+        };
+        let (tree, [root, current]) = tree.copy([root, current]);
+        let old = {
+            let mut state = self.state.lock();
+            let (seals, umask) = (state.seals, state.umask);
+            core::mem::replace(&mut *state, DirectoriesState { tree, root, current, umask, seals })
+        };
+        drop(old);
+    }
+
+    /// Changes to another tree of mounts, with root and working directory at its root (setns(2)).
+    pub fn enter(&self, tree: Arc<MountTree>) {
+        let root = tree.root();
+        let old = {
+            let mut state = self.state.lock();
+            let (seals, umask, current) = (state.seals, state.umask, root.clone());
+            core::mem::replace(&mut *state, DirectoriesState { tree, root, current, umask, seals })
+        };
+        drop(old);
+    }
+
+    /// Replaces the root and the working directory if they are `old`.
+    pub fn follow_pivot(&self, old: &Location, new: &Location) {
+        for (current, set) in [
+            (self.root(), Directories::set_root as fn(&Directories, Location)),
+            (self.current(), Directories::set_current),
+        ] {
+            if current.same(old) {
+                set(self, new.clone());
+            }
+        }
     }
 
     /// Prevents new threads from beginning to share these directories, until the result is dropped.

@@ -44,10 +44,23 @@ pub struct Mount {
     parent: SpinLock<Option<Location>>,
     /// The mounts on vnodes of this mount, by vnode number.
     children: SpinLock<BTreeMap<u64, Arc<Mount>>>,
+    sharing: SpinLock<Sharing>,
+}
+
+/// How a mount takes part in the propagation of mounts (mount_namespaces(7)). The default is that
+/// of a private mount, which takes no part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sharing {
+    /// The group of mounts to which mounts on this one are propagated, and the other way round.
+    pub peers: Option<u64>,
+    /// The group whose mounts are propagated to this one.
+    pub master: Option<u64>,
+    /// Whether the mount cannot be bound elsewhere.
+    pub unbindable: bool,
 }
 
 impl Mount {
-    fn new(root: VnodeRef, source: &str, flags: MountFlags, parent: Option<Location>) -> Arc<Mount> {
+    fn new(root: VnodeRef, source: &str, flags: MountFlags) -> Arc<Mount> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Arc::new(Mount {
             // Relaxed ordering: the ids have to be unique, and order nothing else.
@@ -55,14 +68,54 @@ impl Mount {
             root,
             source: source.into(),
             flags: AtomicU32::new(flags.bits()),
-            parent: SpinLock::new(parent),
+            parent: SpinLock::new(None),
             children: SpinLock::new(BTreeMap::new()),
+            sharing: SpinLock::new(Sharing::default()),
         })
     }
 
     /// Makes a mount that is not attached to the tree.
     pub(crate) fn detached(root: VnodeRef, source: &str, flags: MountFlags) -> Arc<Mount> {
-        Mount::new(root, source, flags, None)
+        Mount::new(root, source, flags)
+    }
+
+    /// A copy that is not attached, with another directory or file of the file system as its root.
+    /// It has the same peers and the same master.
+    pub(super) fn copy(&self, root: VnodeRef) -> Arc<Mount> {
+        let copy = Mount::new(root, &self.source, self.flags());
+        *copy.sharing.lock() = self.sharing();
+        copy
+    }
+
+    /// How the mount takes part in propagation.
+    pub fn sharing(&self) -> Sharing {
+        *self.sharing.lock()
+    }
+
+    pub(super) fn set_sharing(&self, sharing: Sharing) {
+        *self.sharing.lock() = sharing;
+    }
+
+    pub(super) fn set_flags(&self, flags: MountFlags) {
+        self.flags.store(flags.bits(), Ordering::Relaxed);
+    }
+
+    /// Attaches the mount at a location.
+    pub(super) fn attach(self: &Arc<Self>, at: Location) {
+        at.mount.children.lock().insert(at.vnode.number(), self.clone());
+        *self.parent.lock() = Some(at);
+    }
+
+    /// Detaches the mount from the location at which it is attached, which is returned.
+    pub(super) fn detach(&self) -> Option<Location> {
+        let at = self.parent.lock().take()?;
+        at.mount.children.lock().remove(&at.vnode.number());
+        Some(at)
+    }
+
+    /// The mounts on vnodes of this mount.
+    pub(super) fn children(&self) -> Vec<Arc<Mount>> {
+        self.children.lock().values().cloned().collect()
     }
 
     /// The id that identifies the mount in listings.
@@ -115,7 +168,7 @@ impl Mount {
         self.parent.lock().clone()
     }
 
-    fn child(&self, vnode: &dyn Vnode) -> Option<Arc<Mount>> {
+    pub(super) fn child(&self, vnode: &dyn Vnode) -> Option<Arc<Mount>> {
         let children = self.children.lock();
         if children.is_empty() {
             return None;
@@ -227,122 +280,5 @@ impl Location {
             top = parent.mount;
         }
         self.path(&top.root()).unwrap_or_else(|_| b"/ (deleted)".to_vec())
-    }
-}
-
-/// The tree of mounts that processes see.
-pub struct MountTree {
-    root: Arc<Mount>,
-    /// The mount of files that are in no file system, such as pipes that are opened through a link
-    /// to an open file.
-    anonymous: Arc<Mount>,
-    /// The mounts in the order in which they were made. Every change of the tree locks this.
-    mounts: SpinLock<Vec<Arc<Mount>>>,
-}
-
-impl MountTree {
-    /// Makes a tree with `root` as its root directory.
-    pub fn new(root: VnodeRef, source: &str) -> MountTree {
-        let anonymous = Mount::new(root.clone(), "none", MountFlags::empty(), None);
-        let root = Mount::new(root, source, MountFlags::empty(), None);
-        MountTree { anonymous, mounts: SpinLock::new(alloc::vec![root.clone()]), root }
-    }
-
-    /// The location of the root directory.
-    pub fn root(&self) -> Location {
-        self.root.root().visible()
-    }
-
-    /// The location of a file that is in no file system.
-    pub(crate) fn anonymous(&self, vnode: VnodeRef) -> Location {
-        Location { mount: self.anonymous.clone(), vnode }
-    }
-
-    /// Whether a location is that of a file that is in no file system.
-    pub(crate) fn is_anonymous(&self, place: &Location) -> bool {
-        Arc::ptr_eq(&place.mount, &self.anonymous)
-    }
-
-    /// Every mount, in the order in which they were made.
-    pub fn mounts(&self) -> Vec<Arc<Mount>> {
-        self.mounts.lock().clone()
-    }
-
-    /// Mounts `root` at a location. `ENOTDIR` unless both or none are directories, `EBUSY` if
-    /// `root` is mounted at this location already.
-    pub fn mount(&self, at: Location, root: VnodeRef, source: &str, flags: MountFlags) -> Result<Arc<Mount>> {
-        use super::FileType::Directory;
-        if (at.vnode.file_type() == Directory) != (root.file_type() == Directory) {
-            return Err(Error::ENOTDIR);
-        }
-        let mut mounts = self.mounts.lock();
-        let at = at.visible();
-        if same(&at.vnode, &root) && same(&at.vnode, &at.mount.root) {
-            return Err(Error::EBUSY);
-        }
-        let mount = Mount::new(root, source, flags, Some(at.clone()));
-        at.mount.children.lock().insert(at.vnode.number(), mount.clone());
-        mounts.push(mount.clone());
-        Ok(mount)
-    }
-
-    /// Removes the mount whose root is at `at`: `EINVAL` if that is not the root of a mount,
-    /// `EBUSY` while it is used, unless `detach` (the mount is then removed from the tree, and kept
-    /// until its users are gone).
-    pub fn unmount(&self, at: Location, detach: bool) -> Result<()> {
-        let mut mounts = self.mounts.lock();
-        let Location { mount, vnode } = at;
-        if !same(&vnode, &mount.root) {
-            return Err(Error::EINVAL);
-        }
-        let parent = mount.parent().ok_or(Error::EBUSY)?;
-        // The mount is not in use if there are three references: the list's, the parent's and this
-        // function's.
-        if !detach && (Arc::strong_count(&mount) > 3 || !mount.children.lock().is_empty()) {
-            return Err(Error::EBUSY);
-        }
-        parent.mount.children.lock().remove(&parent.vnode.number());
-        *mount.parent.lock() = None;
-        let gone: Vec<_> = mounts.extract_if(.., |m| is_under(m, &mount)).collect();
-        drop(mounts);
-        drop(gone);
-        Ok(())
-    }
-
-    /// Changes the options of the mount whose root is at `at`.
-    pub fn remount(&self, at: &Location, flags: MountFlags) -> Result<()> {
-        if !same(&at.vnode, &at.mount.root) {
-            return Err(Error::EINVAL);
-        }
-        at.mount.flags.store(flags.bits(), Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Moves the mount whose root is at `from` to a location outside it.
-    pub fn move_mount(&self, from: &Location, to: Location) -> Result<()> {
-        let _changes = self.mounts.lock();
-        let to = to.visible();
-        if !same(&from.vnode, &from.mount.root) || is_under(&to.mount, &from.mount) {
-            return Err(Error::EINVAL);
-        }
-        let old = from.mount.parent().ok_or(Error::EINVAL)?;
-        old.mount.children.lock().remove(&old.vnode.number());
-        *from.mount.parent.lock() = Some(to.clone());
-        to.mount.children.lock().insert(to.vnode.number(), from.mount.clone());
-        Ok(())
-    }
-}
-
-/// Whether `mount` is `above` itself, or is mounted in it, directly or through other mounts.
-fn is_under(mount: &Arc<Mount>, above: &Arc<Mount>) -> bool {
-    let mut mount = mount.clone();
-    loop {
-        if Arc::ptr_eq(&mount, above) {
-            return true;
-        }
-        match mount.parent() {
-            Some(parent) => mount = parent.mount,
-            None => return false,
-        }
     }
 }

@@ -1,0 +1,489 @@
+//! Trees of mounts. Processes of one mount namespace see one tree (mount_namespaces(7)).
+
+use super::mount::{Location, Mount, MountFlags, Sharing};
+use super::vnode::{VnodeRef, same};
+use crate::sync::{SpinGuard, SpinLock};
+use crate::{Error, Result};
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// The tree of mounts that the processes of a mount namespace see.
+pub struct MountTree {
+    id: u64,
+    root: SpinLock<Arc<Mount>>,
+    /// The mount of files that are in no file system, such as pipes that are opened through a link
+    /// to an open file. All trees have the same.
+    anonymous: Arc<Mount>,
+    /// The mounts in the order in which they were made.
+    mounts: SpinLock<Vec<Arc<Mount>>>,
+    /// All trees of the system. Every change of a tree locks them, since it may be propagated to
+    /// others.
+    all: Arc<SpinLock<Vec<Weak<MountTree>>>>,
+}
+
+/// What mount(2) makes of a mount's propagation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// Mounts are propagated to peers and from them (MS_SHARED).
+    Shared,
+    /// Mounts are propagated from the former peers only (MS_SLAVE).
+    Slave,
+    /// Nothing is propagated (MS_PRIVATE).
+    Private,
+    /// Nothing is propagated, and the mount cannot be bound (MS_UNBINDABLE).
+    Unbindable,
+}
+
+/// A new number of a group of mounts that are peers.
+fn new_group() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    // Relaxed ordering: the numbers have to be unique, and order nothing else.
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+fn new_tree_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    // Relaxed ordering: the ids have to be unique, and order nothing else.
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A change of trees: the lock that every change holds, and the trees that are in use. The trees
+/// are released after the lock.
+struct Change<'a> {
+    _lock: SpinGuard<'a, Vec<Weak<MountTree>>>,
+    trees: Vec<Arc<MountTree>>,
+}
+
+impl MountTree {
+    /// Makes the first tree of a system, with `root` as its root directory.
+    pub fn new(root: VnodeRef, source: &str) -> Arc<MountTree> {
+        let anonymous = Mount::detached(root.clone(), "none", MountFlags::empty());
+        let root = Mount::detached(root, source, MountFlags::empty());
+        MountTree::of(root.clone(), alloc::vec![root], anonymous, Arc::default())
+    }
+
+    fn of(
+        root: Arc<Mount>,
+        mounts: Vec<Arc<Mount>>,
+        anonymous: Arc<Mount>,
+        all: Arc<SpinLock<Vec<Weak<MountTree>>>>,
+    ) -> Arc<MountTree> {
+        let (root, mounts) = (SpinLock::new(root), SpinLock::new(mounts));
+        Arc::new_cyclic(|tree| {
+            all.lock().push(tree.clone());
+            MountTree { id: new_tree_id(), root, anonymous, mounts, all }
+        })
+    }
+
+    /// A copy of the tree, which changes independently of it but for what is propagated. Returned
+    /// with it are the locations in the copy that are the same as the given ones.
+    pub(crate) fn copy<const N: usize>(&self, places: [Location; N]) -> (Arc<MountTree>, [Location; N]) {
+        let copies = {
+            let _changes = self.all.lock();
+            copy_below(&self.root.lock().clone(), None, true)
+        };
+        let places =
+            places.map(|place| match copies.iter().find(|(old, _)| Arc::ptr_eq(old, &place.mount)) {
+                Some((_, mount)) => Location { mount: mount.clone(), vnode: place.vnode },
+                None => place,
+            });
+        let mounts: Vec<_> = copies.into_iter().map(|(_, copy)| copy).collect();
+        let tree = MountTree::of(mounts[0].clone(), mounts, self.anonymous.clone(), self.all.clone());
+        (tree, places)
+    }
+
+    /// The number that identifies the tree among those of the system; that of the first is 0.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The location of the root directory.
+    pub fn root(&self) -> Location {
+        self.root.lock().clone().root().visible()
+    }
+
+    /// The location of a file that is in no file system.
+    pub(crate) fn anonymous(&self, vnode: VnodeRef) -> Location {
+        Location { mount: self.anonymous.clone(), vnode }
+    }
+
+    /// Whether a location is that of a file that is in no file system.
+    pub(crate) fn is_anonymous(&self, place: &Location) -> bool {
+        Arc::ptr_eq(&place.mount, &self.anonymous)
+    }
+
+    /// Every mount, in the order in which they were made.
+    pub fn mounts(&self) -> Vec<Arc<Mount>> {
+        self.mounts.lock().clone()
+    }
+
+    /// Every mount of every tree of the system.
+    pub(crate) fn mounts_of_all(&self) -> Vec<Arc<Mount>> {
+        self.change().trees.iter().flat_map(|tree| tree.mounts()).collect()
+    }
+
+    fn change(&self) -> Change<'_> {
+        let lock = self.all.lock();
+        let trees = lock.iter().filter_map(Weak::upgrade).collect();
+        Change { _lock: lock, trees }
+    }
+
+    /// Checks that a mount is in this tree. `EINVAL`.
+    fn check(&self, mount: &Arc<Mount>) -> Result<()> {
+        if is_under(mount, &self.root.lock()) { Ok(()) } else { Err(Error::EINVAL) }
+    }
+
+    /// Mounts `root` at a location. `ENOTDIR` unless both or none are directories, `EBUSY` if
+    /// `root` is mounted at this location already, `EINVAL` if the location is in another tree.
+    pub fn mount(&self, at: Location, root: VnodeRef, source: &str, flags: MountFlags) -> Result<Arc<Mount>> {
+        let mount = Mount::detached(root, source, flags);
+        self.attach(at, &mount)?;
+        Ok(mount)
+    }
+
+    /// Attaches a mount that is in no tree at a location, with what is mounted below it. Errors are
+    /// those of [`MountTree::mount`].
+    pub(crate) fn attach(&self, at: Location, mount: &Arc<Mount>) -> Result<()> {
+        let change = self.change();
+        let at = at.visible();
+        self.check(&at.mount)?;
+        let root = mount.root().vnode;
+        check_types(&at, &root)?;
+        if mount.parent().is_some() {
+            return Err(Error::EINVAL);
+        }
+        if same(&at.vnode, &root) && same(&at.vnode, &at.mount.root().vnode) {
+            return Err(Error::EBUSY);
+        }
+        self.attach_shared(&change.trees, at, mount);
+        Ok(())
+    }
+
+    /// Attaches a mount, and copies of it wherever it is propagated.
+    fn attach_shared(&self, trees: &[Arc<MountTree>], at: Location, mount: &Arc<Mount>) {
+        let receivers = receivers(trees, &at);
+        if at.mount.sharing().peers.is_some() {
+            for old in below(mount) {
+                let sharing = old.sharing();
+                old.set_sharing(Sharing { peers: sharing.peers.or_else(|| Some(new_group())), ..sharing });
+            }
+        }
+        for (tree, at, is_slave) in receivers {
+            let copies = copy_below(mount, None, true);
+            for (_, copy) in &copies {
+                if is_slave {
+                    let master = copy.sharing().peers;
+                    let peers = at.mount.sharing().peers.map(|_| new_group());
+                    copy.set_sharing(Sharing { peers, master, unbindable: false });
+                }
+            }
+            tree.mounts.lock().extend(copies.iter().map(|(_, copy)| copy.clone()));
+            copies[0].1.attach(at);
+        }
+        self.mounts.lock().extend(below(mount));
+        mount.attach(at);
+    }
+
+    /// A copy of what is at a location, which is in no tree; with `recursive` also of what is
+    /// mounted below it. `EINVAL` if the location is in another tree, or the mount must not be
+    /// bound.
+    pub(crate) fn copy_at(&self, at: &Location, recursive: bool) -> Result<Arc<Mount>> {
+        let _changes = self.all.lock();
+        self.check(&at.mount)?;
+        if at.mount.sharing().unbindable {
+            return Err(Error::EINVAL);
+        }
+        Ok(copy_below(&at.mount, Some(&at.vnode), recursive)[0].1.clone())
+    }
+
+    /// Removes the mount whose root is at `at`: `EINVAL` if that is not the root of a mount of this
+    /// tree, `EBUSY` while it is used, unless `detach` (the mount is then removed from the tree,
+    /// and kept until its users are gone).
+    pub fn unmount(&self, at: Location, detach: bool) -> Result<()> {
+        let mut gone = Vec::new();
+        let change = self.change();
+        let Location { mount, vnode } = at;
+        if !same(&vnode, &mount.root().vnode) {
+            return Err(Error::EINVAL);
+        }
+        self.check(&mount)?;
+        let parent = mount.parent().ok_or(Error::EBUSY)?;
+        // The mount is not in use if there are three references: the list's, the parent's and this
+        // function's.
+        if !detach && (Arc::strong_count(&mount) > 3 || !mount.children().is_empty()) {
+            return Err(Error::EBUSY);
+        }
+        let copies = receivers(&change.trees, &parent).into_iter();
+        let copies: Vec<_> = copies
+            .filter_map(|(tree, at, _)| Some((tree, at.mount.child(&*at.vnode)?)))
+            .filter(|(_, copy)| same(&copy.root().vnode, &vnode) && (detach || copy.children().is_empty()))
+            .collect();
+        self.remove(&mount, &mut gone);
+        for (tree, copy) in copies {
+            tree.remove(&copy, &mut gone);
+        }
+        Ok(())
+    }
+
+    /// Removes a mount, and those that are mounted in it, from the tree. They are put into `gone`,
+    /// to be released after the lock.
+    fn remove(&self, mount: &Arc<Mount>, gone: &mut Vec<Arc<Mount>>) {
+        let under = below(mount);
+        self.mounts.lock().retain(|kept| under.iter().all(|mount| !Arc::ptr_eq(mount, kept)));
+        for mount in under {
+            mount.detach();
+            gone.push(mount);
+        }
+    }
+
+    /// Changes the options of the mount whose root is at `at`. `EINVAL`.
+    pub fn remount(&self, at: &Location, flags: MountFlags) -> Result<()> {
+        if !same(&at.vnode, &at.mount.root().vnode) {
+            return Err(Error::EINVAL);
+        }
+        self.check(&at.mount)?;
+        at.mount.set_flags(flags);
+        Ok(())
+    }
+
+    /// Sets and clears options of the mount whose root is at `at`, in this tree or in none; with
+    /// `recursive`, also of the mounts below it. `EINVAL`.
+    pub(crate) fn change_flags(
+        &self,
+        at: &Location,
+        set: MountFlags,
+        clear: MountFlags,
+        recursive: bool,
+    ) -> Result<()> {
+        let _change = self.change_at(at)?;
+        let chosen = if recursive { below(&at.mount) } else { alloc::vec![at.mount.clone()] };
+        for mount in chosen {
+            mount.set_flags(mount.flags().difference(clear) | set);
+        }
+        Ok(())
+    }
+
+    /// Begins a change of the mount whose root is at `at`, in this tree or in none. `EINVAL` if it
+    /// is elsewhere, or there is no such mount.
+    fn change_at(&self, at: &Location) -> Result<Change<'_>> {
+        let change = self.change();
+        if !same(&at.vnode, &at.mount.root().vnode) {
+            return Err(Error::EINVAL);
+        }
+        if change.trees.iter().any(|tree| tree.check(&at.mount).is_ok()) {
+            self.check(&at.mount)?;
+        }
+        Ok(change)
+    }
+
+    /// Whether a location is the root of a mount that is in no tree, and below no other mount.
+    pub(crate) fn is_detached(&self, at: &Location) -> bool {
+        let change = self.change();
+        let is_root = same(&at.vnode, &at.mount.root().vnode) && !self.is_anonymous(at);
+        is_root
+            && at.mount.parent().is_none()
+            && change.trees.iter().all(|tree| tree.check(&at.mount).is_err())
+    }
+
+    /// Releases what is mounted below a mount that is in no tree.
+    pub(crate) fn release(&self, mount: &Arc<Mount>) {
+        if self.is_detached(&mount.root()) {
+            // Mounts refer to those above and below them: without this they would keep each other.
+            for below in below(mount) {
+                below.detach();
+            }
+        }
+    }
+
+    /// Sets how the mount whose root is at `at`, in this tree or in none, takes part in propagation;
+    /// with `recursive`, also the mounts below it. `EINVAL`.
+    pub fn propagate(&self, at: &Location, kind: Propagation, recursive: bool) -> Result<()> {
+        let change = self.change_at(at)?;
+        let chosen = if recursive { below(&at.mount) } else { alloc::vec![at.mount.clone()] };
+        for mount in chosen {
+            let old = mount.sharing();
+            let sharing = match kind {
+                Propagation::Shared => {
+                    Sharing { peers: old.peers.or_else(|| Some(new_group())), unbindable: false, ..old }
+                }
+                // The last of a group has no peers whose slave it could become.
+                Propagation::Slave => {
+                    let others = change.trees.iter().flat_map(|tree| tree.mounts());
+                    let mut others = others.filter(|other| !Arc::ptr_eq(other, &mount));
+                    let group = old.peers.filter(|_| others.any(|other| other.sharing().peers == old.peers));
+                    Sharing { peers: None, master: group.or(old.master), ..old }
+                }
+                Propagation::Private => Sharing::default(),
+                Propagation::Unbindable => Sharing { unbindable: true, ..Sharing::default() },
+            };
+            mount.set_sharing(sharing);
+        }
+        Ok(())
+    }
+
+    /// Moves the mount whose root is at `from` to a location outside it, else `ELOOP`. `EINVAL`
+    /// unless both are in this tree and of one kind, or if the mount is in one that is shared.
+    pub fn move_mount(&self, from: &Location, to: Location) -> Result<()> {
+        let change = self.change();
+        let to = to.visible();
+        self.check(&from.mount)?;
+        self.check(&to.mount)?;
+        if !same(&from.vnode, &from.mount.root().vnode) {
+            return Err(Error::EINVAL);
+        }
+        check_types(&to, &from.vnode).map_err(|_| Error::EINVAL)?;
+        let old = from.mount.parent().ok_or(Error::EINVAL)?;
+        if old.mount.sharing().peers.is_some() {
+            return Err(Error::EINVAL);
+        }
+        if is_under(&to.mount, &from.mount) {
+            return Err(Error::ELOOP);
+        }
+        from.mount.detach();
+        let moved = below(&from.mount);
+        self.mounts.lock().retain(|kept| moved.iter().all(|mount| !Arc::ptr_eq(mount, kept)));
+        self.attach_shared(&change.trees, to, &from.mount);
+        Ok(())
+    }
+
+    /// Puts the mount with the root directory `root` at `put`, and the mount whose root is at `new`
+    /// where the former was (pivot_root(2)). `EBUSY` if `new` or `put` are on the mount of the root
+    /// directory; `EINVAL` unless `root` and `new` are roots of mounts and `put` is below `new`.
+    pub(crate) fn pivot(&self, root: &Location, new: &Location, put: &Location) -> Result<()> {
+        let _change = self.change();
+        for place in [root, new, put] {
+            self.check(&place.mount)?;
+        }
+        if [new, put].iter().any(|place| Arc::ptr_eq(&place.mount, &root.mount)) {
+            return Err(Error::EBUSY);
+        }
+        let is_root = |place: &Location| same(&place.vnode, &place.mount.root().vnode);
+        let is_shared = |at: Option<Location>| at.is_some_and(|at| at.mount.sharing().peers.is_some());
+        let is_below = put.path(new).is_ok_and(|path| path.starts_with(b"/"));
+        if !is_root(root)
+            || !is_root(new)
+            || !is_below
+            || !new.path(root).is_ok_and(|path| path.starts_with(b"/"))
+            || is_shared(new.mount.parent())
+            || is_shared(root.mount.parent())
+            || new.mount.sharing().peers.is_some()
+        {
+            return Err(Error::EINVAL);
+        }
+        new.mount.detach();
+        match root.mount.detach() {
+            Some(place) => new.mount.attach(place),
+            None => *self.root.lock() = new.mount.clone(),
+        }
+        root.mount.attach(put.clone());
+        Ok(())
+    }
+}
+
+impl Drop for MountTree {
+    fn drop(&mut self) {
+        // Mounts refer to those above and below them: without this they would keep each other.
+        for mount in self.mounts.get_mut().iter() {
+            mount.detach();
+        }
+        self.all.lock().retain(|tree| tree.strong_count() > 0);
+    }
+}
+
+/// Checks that what is mounted at a location is of its kind. `ENOTDIR`.
+fn check_types(at: &Location, root: &VnodeRef) -> Result<()> {
+    use super::FileType::Directory;
+    let is_directory = |vnode: &VnodeRef| vnode.file_type() == Directory;
+    if is_directory(&at.vnode) == is_directory(root) { Ok(()) } else { Err(Error::ENOTDIR) }
+}
+
+/// The locations to which a mount at `at` is propagated, each with its tree, and whether it is that
+/// of a slave.
+fn receivers(trees: &[Arc<MountTree>], at: &Location) -> Vec<(Arc<MountTree>, Location, bool)> {
+    let Some(group) = at.mount.sharing().peers else { return Vec::new() };
+    let mut groups = alloc::vec![group];
+    let mut found: Vec<(Arc<MountTree>, Location, bool)> = Vec::new();
+    while let Some(from) = groups.pop() {
+        for tree in trees {
+            for mount in tree.mounts() {
+                let sharing = mount.sharing();
+                let is_slave = sharing.master == Some(from);
+                let is_peer = sharing.peers == Some(from);
+                let is_known = |(_, place, _): &(_, Location, _)| Arc::ptr_eq(&place.mount, &mount);
+                if !(is_slave || is_peer) || Arc::ptr_eq(&mount, &at.mount) || found.iter().any(is_known) {
+                    continue;
+                }
+                if is_slave && let Some(own) = sharing.peers.filter(|own| *own != group) {
+                    groups.push(own);
+                }
+                if is_within(&at.vnode, &mount.root().vnode) {
+                    let place = Location { mount: mount.clone(), vnode: at.vnode.clone() };
+                    found.push((tree.clone(), place, is_slave || from != group));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Whether a vnode is `top`, or below it in its file system.
+fn is_within(vnode: &VnodeRef, top: &VnodeRef) -> bool {
+    let mut here = vnode.clone();
+    while !same(&here, top) {
+        match here.place() {
+            Some((above, _)) => here = above,
+            None => return false,
+        }
+    }
+    true
+}
+
+/// A mount, and those that are mounted in it, directly or through others.
+fn below(top: &Arc<Mount>) -> Vec<Arc<Mount>> {
+    let mut found = alloc::vec![top.clone()];
+    let mut next = 0;
+    while next < found.len() {
+        let children = found[next].children();
+        found.extend(children);
+        next += 1;
+    }
+    found
+}
+
+/// Copies a mount with another root, or its own, and with `recursive` what is mounted below that.
+/// Returns each mount with its copy. Of the copied mounts, only the first is not attached.
+fn copy_below(top: &Arc<Mount>, root: Option<&VnodeRef>, recursive: bool) -> Vec<(Arc<Mount>, Arc<Mount>)> {
+    let root_or_own = root.cloned().unwrap_or_else(|| top.root().vnode);
+    let mut copies = alloc::vec![(top.clone(), top.copy(root_or_own.clone()))];
+    let mut next = 0;
+    while recursive && next < copies.len() {
+        let (old, copy) = copies[next].clone();
+        for child in old.children() {
+            let Some(at) = child.parent() else { continue };
+            let is_left_out = root.is_some() && child.sharing().unbindable;
+            if is_left_out || (next == 0 && !is_within(&at.vnode, &root_or_own)) {
+                continue;
+            }
+            let below = child.copy(child.root().vnode);
+            below.attach(Location { mount: copy.clone(), vnode: at.vnode });
+            copies.push((child, below));
+        }
+        next += 1;
+    }
+    copies
+}
+
+/// Whether `mount` is `above` itself, or is mounted in it, directly or through other mounts.
+fn is_under(mount: &Arc<Mount>, above: &Arc<Mount>) -> bool {
+    let mut mount = mount.clone();
+    loop {
+        if Arc::ptr_eq(&mount, above) {
+            return true;
+        }
+        match mount.parent() {
+            Some(parent) => mount = parent.mount,
+            None => return false,
+        }
+    }
+}
