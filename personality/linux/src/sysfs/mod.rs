@@ -244,7 +244,8 @@ impl Node {
         self.present().at(path)
     }
 
-    /// The root directory with the disks and interfaces that there are now; another node is as it was found.
+    /// The root directory with the disks and interfaces that there are now; another node is as it
+    /// was found.
     fn present(&self) -> Tree<'_> {
         let nodes = if self.path.is_empty() { self.system.nodes() } else { self.nodes.clone() };
         Tree { system: &self.system, nodes }

@@ -1,5 +1,5 @@
-//! The nodes of interfaces of the network in /sys (Linux' Documentation/ABI, sysfs-class-net). Their
-//! texts are made when they are read.
+//! The nodes of interfaces of the network in /sys (Linux' Documentation/ABI, sysfs-class-net).
+//! Their texts are made when they are read.
 
 use super::Content;
 use crate::layout::interface::{device_type, flags, state};
