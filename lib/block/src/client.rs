@@ -69,8 +69,8 @@ impl<'a> Client<'a> {
     }
 
     /// Whether the driver sleeps and must be notified of new requests.
-    pub fn must_notify(&self) -> bool {
-        self.ends.as_ref().is_some_and(|ends| ends.requests.must_notify())
+    pub fn must_notify(&mut self) -> bool {
+        self.ends.as_mut().is_some_and(|ends| ends.requests.must_notify())
     }
 
     /// Takes a request that has ended, with its result. Afterwards the caller must ask

@@ -102,7 +102,7 @@ impl<'a> Driver<'a> {
     }
 
     /// Whether the client sleeps and must be notified of answers.
-    pub fn must_notify(&self) -> bool {
+    pub fn must_notify(&mut self) -> bool {
         self.answers.must_notify()
     }
 

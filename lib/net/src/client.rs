@@ -230,9 +230,9 @@ impl<'a> Client<'a> {
     }
 
     /// Whether the driver sleeps and must be notified of frames or of empty buffers.
-    pub fn must_notify(&self) -> bool {
-        // Both lanes are asked: each tells once.
-        self.ends.as_ref().is_some_and(|ends| ends.to_send.must_notify() | ends.to_fill.must_notify())
+    pub fn must_notify(&mut self) -> bool {
+        // Both lanes are asked.
+        self.ends.as_mut().is_some_and(|ends| ends.to_send.must_notify() | ends.to_fill.must_notify())
     }
 
     /// Says that the client sleeps until the driver notifies it of a received frame. Returns whether

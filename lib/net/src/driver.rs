@@ -170,9 +170,10 @@ impl<'a> Driver<'a> {
         self.area.link.swap(u32::from(up), Ordering::AcqRel) != u32::from(up)
     }
 
-    /// Whether the client sleeps and must be notified of frames that were sent or received.
-    pub fn must_notify(&self) -> bool {
-        // Both lanes are asked: each tells once.
+    /// Whether the client sleeps and must be notified of frames that were sent or received since
+    /// this was asked last.
+    pub fn must_notify(&mut self) -> bool {
+        // Both lanes are asked.
         self.sent.must_notify() | self.filled.must_notify()
     }
 

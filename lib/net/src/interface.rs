@@ -113,7 +113,7 @@ impl Interface {
     }
 
     /// Notifies the driver, if it sleeps, of frames to send and of empty buffers.
-    pub fn flush(&self) {
+    pub fn flush(&mut self) {
         if self.client.must_notify() {
             self.connection.notify();
         }

@@ -51,12 +51,14 @@ impl<const SLOTS: usize> Lane<SLOTS> {
 pub struct Sender<'a, const SLOTS: usize> {
     lane: &'a Lane<SLOTS>,
     sent: u32,
+    /// How many of them were sent when [`must_notify`](Sender::must_notify) was asked last.
+    asked: u32,
 }
 
 impl<'a, const SLOTS: usize> Sender<'a, SLOTS> {
     /// The sender's side of a lane that is empty.
     pub fn new(lane: &'a Lane<SLOTS>) -> Self {
-        Sender { lane, sent: 0 }
+        Sender { lane, sent: 0, asked: 0 }
     }
 
     /// Sends a word. At most `SLOTS` words may be in the lane. Afterwards the caller must ask
@@ -68,8 +70,12 @@ impl<'a, const SLOTS: usize> Sender<'a, SLOTS> {
         self.lane.sent.store(self.sent, Ordering::Release);
     }
 
-    /// Whether the receiver sleeps and must be notified. It is told so once.
-    pub fn must_notify(&self) -> bool {
+    /// Whether the receiver sleeps and must be notified of words that were sent since this was asked
+    /// last. Without such words it is not: two sides that both sleep would wake each other for ever.
+    pub fn must_notify(&mut self) -> bool {
+        if core::mem::replace(&mut self.asked, self.sent) == self.sent {
+            return false;
+        }
         // The store of the count comes before this load. The receiver first stores that it sleeps,
         // then loads the count: one sees the other.
         fence(Ordering::SeqCst);

@@ -24,6 +24,13 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "panic" {
 		panic("deliberate")
 	}
+	if len(os.Args) > 1 && os.Args[1] == "network" {
+		streams()
+		pages()
+		datagrams()
+		deadlines()
+		return
+	}
 	goroutines()
 	channels()
 	timers()

@@ -26,7 +26,7 @@ const MODULES: [Program; 3] = [
 ];
 
 /// The programs in the images of guest tests, below /tests/bin.
-const TESTS: [Program; 17] = [
+const TESTS: [Program; 18] = [
     program("attack", "tests/guests/attack.c", "musl-gcc"),
     program("clocks", "tests/guests/clocks.c", "gcc"),
     program("generations", "tests/guests/generations.c", "musl-gcc"),
@@ -43,6 +43,7 @@ const TESTS: [Program; 17] = [
     program("killed", "tests/guests/killed.c", "musl-gcc"),
     program("inspect", "tests/guests/inspect.c", "musl-gcc"),
     program("rights", "tests/guests/rights.c", "musl-gcc"),
+    program("shares", "tests/guests/shares.c", "musl-gcc"),
     program("users", "tests/guests/users.c", "musl-gcc"),
 ];
 

@@ -15,15 +15,17 @@ use std::sync::Mutex;
 pub(super) fn program() -> Result<PathBuf> {
     static BUILDING: Mutex<()> = Mutex::new(());
     let _guard = BUILDING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let source = tree::root().join("tests/guests/go/main.go");
+    let directory = tree::root().join("tests/guests/go");
+    let sources = ["main.go", "network.go"].map(|name| directory.join(name));
     let program = tree::target().join("guests/go-program");
     let changed = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
-    if changed(&program).is_some_and(|built| changed(&source).is_some_and(|source| built > source)) {
+    let is_older = |source: &PathBuf| changed(source) < changed(&program);
+    if sources.iter().all(is_older) {
         return Ok(program);
     }
     let root = compiler()?;
     let mut go = command::clean(root.join("bin/go"));
-    go.args(["build", "-trimpath", "-o"]).arg(&program).arg(&source);
+    go.args(["build", "-trimpath", "-o"]).arg(&program).args(&sources);
     let kept = tree::target().join("debian/go-cache");
     for (name, value) in [
         ("GOROOT", root.as_os_str()),

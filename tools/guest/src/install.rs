@@ -99,16 +99,7 @@ impl Index {
     fn write(provided: &[(Package, PathBuf)]) -> Result<Index> {
         let directory = apt::cache().join(format!("index-{}", std::process::id()));
         let index = Index { directory };
-        let mut text = String::new();
-        for (package, file) in provided {
-            let fields = fields(file)?;
-            let Package { size, sha256, .. } = package;
-            text += &format!(
-                "{}\nFilename: ./{}\nSize: {size}\nSHA256: {sha256}\n\n",
-                fields.trim_end(),
-                package.file_name()
-            );
-        }
+        let text = list(provided, |_, package| package.file_name())?;
         let path = index.directory.join("Packages");
         mac_build::build::write_if_changed(&path, text.as_bytes())?;
         Ok(index)
@@ -124,6 +115,21 @@ impl Drop for Index {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.directory);
     }
+}
+
+/// What a repository of these packages has in its file `Packages`. `name` says what each package's
+/// file is called there, by its place among them.
+pub(super) fn list(
+    provided: &[(Package, PathBuf)],
+    name: impl Fn(usize, &Package) -> String,
+) -> Result<String> {
+    let mut text = String::new();
+    for (place, (package, file)) in provided.iter().enumerate() {
+        let (fields, name) = (fields(file)?, name(place, package));
+        let Package { size, sha256, .. } = package;
+        text += &format!("{}\nFilename: ./{name}\nSize: {size}\nSHA256: {sha256}\n\n", fields.trim_end());
+    }
+    Ok(text)
 }
 
 /// The control fields of a package's file, which are kept next to it: reading them takes a process

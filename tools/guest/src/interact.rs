@@ -2,6 +2,7 @@
 //! screen. It never waits for a fixed time.
 
 use super::disk::{self, Size};
+use super::host::{Action, Host};
 use super::script::{Ending, Script, comparable, recording};
 use super::session::{Kernel, Log, Printed, Session, Start};
 use super::{Request, make};
@@ -10,12 +11,14 @@ use mac_build::scratch::{Scratch, file_name};
 use mac_build::{build, tree};
 use mac_machine::boots::Verdict;
 use mac_machine::devices::DiskImage;
+use mac_machine::network::Network;
 use mac_machine::qemu::Machine;
 use mac_machine::suites::{self, Mode, Overrides, Run};
 use mac_machine::tap::{Outcome, Test};
 use mac_terminal::Screen;
 use std::fs;
 use std::io::Write;
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
@@ -201,6 +204,13 @@ pub(super) fn play_suite(
     {
         trouble.extend(disk::check_sound(&scratch.0.join(DISK)).err().map(|error| format!("{error:#}")));
     }
+    if let Some(peer) = &interactive.peer {
+        writeln!(interactive.log, "\n--- the other machine ---")?;
+        for printed in peer.printed.try_iter() {
+            let (Printed::Log(bytes) | Printed::Terminal(bytes)) = printed;
+            interactive.log.write_all(&bytes)?;
+        }
+    }
     if let Some(directory) = &play.cast {
         interactive.write_cast(&directory.join(format!("{}.cast", file_name(&run.name))))?;
     }
@@ -229,10 +239,20 @@ struct InteractiveSession {
     pictures: Option<PathBuf>,
     /// Where the disk with the root file system is, if there is one.
     disk: Option<Scratch>,
+    /// The other side of the machine's network, if it has one.
+    host: Option<Host>,
+    /// The machine at the other end of the cable, if there is one.
+    peer: Option<Session>,
 }
 
 /// The file of a disk in its directory.
 const DISK: &str = "root.img";
+
+/// A TCP port of 127.0.0.1 that no program has now.
+fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("looking for a free port")?;
+    Ok(listener.local_addr()?.port())
+}
 
 /// Makes the disk from which a suite's system boots, and adds it to the machine.
 fn root_disk(run: &Run, size: Size, request: &Request, machine: &mut Machine) -> Result<Scratch> {
@@ -254,6 +274,12 @@ impl InteractiveSession {
             Some(_) => None,
             None => Some(make(&request)?.path),
         };
+        let has_host = run.suite.has_open_network() && kernel == Kernel::Macadamia;
+        let host = has_host.then(|| Host::make(&run.suite, &mut machine)).transpose()?;
+        let cable = run.suite.peer.is_some().then(free_port).transpose()?;
+        if let Some(port) = cable {
+            machine.add_network(&Network::Listen(port), &[])?;
+        }
         let size = [("ROWS", ROWS), ("COLUMNS", COLUMNS)];
         let mut environment: Vec<_> =
             size.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
@@ -268,8 +294,19 @@ impl InteractiveSession {
             environment,
             machine,
         };
+        let session = start.start(&run.name)?;
+        let mut peer = None;
+        if let (Some(port), Some(script)) = (cable, &run.suite.peer) {
+            // The monitor answers when QEMU listens for the other end of the cable.
+            session.monitor()?;
+            let mut machine = run.machine.clone();
+            machine.add_network(&Network::Connect(port), &[])?;
+            let command = ["sh", "-c", script].map(String::from).to_vec();
+            let second = Start { command, greet: false, machine, ..start.clone() };
+            peer = Some(second.start(&format!("{}-peer", run.name))?);
+        }
         Ok(InteractiveSession {
-            session: start.start(&run.name)?,
+            session,
             start,
             screen: Screen::new(ROWS.into(), COLUMNS.into()),
             read: 0,
@@ -279,6 +316,8 @@ impl InteractiveSession {
             cast: Vec::new(),
             pictures: play.pictures.clone(),
             disk,
+            host,
+            peer,
         })
     }
 
@@ -358,6 +397,9 @@ impl InteractiveSession {
             self.screen.resize(rows.into(), columns.into());
             self.session.resize(rows, columns);
         }
+        if let Some(action) = &step.host {
+            self.host_does(action, patience)?;
+        }
         for _ in 0..step.times {
             self.session.send(step.keys.as_bytes());
         }
@@ -377,6 +419,24 @@ impl InteractiveSession {
             self.picture(name)?;
         }
         Ok(())
+    }
+
+    /// Lets the host do something, and takes what is printed meanwhile.
+    fn host_does(&mut self, action: &Action, patience: Duration) -> Result<()> {
+        let host = self.host.as_ref().context("the suite has no network")?;
+        let done = host.begin(action, &self.session)?;
+        let deadline = self.session.clock.elapsed() + patience;
+        loop {
+            match done.recv_timeout(REST) {
+                Ok(result) => return result,
+                Err(RecvTimeoutError::Disconnected) => bail!("what the host does has failed"),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            while self.listen(Duration::ZERO)? {}
+            if self.session.clock.elapsed() > deadline {
+                bail!("what the host does has not ended; the screen:\n{}", self.screen.text());
+            }
+        }
     }
 
     /// Waits for a text after those that were waited for before.

@@ -12,6 +12,7 @@ mod at_terminal;
 mod definitions;
 mod disk;
 mod go;
+mod host;
 mod image;
 mod install;
 mod interact;

@@ -2,11 +2,14 @@
 
 use super::apt::{self, Lists};
 use super::definitions::{Definition, Definitions, Dependencies};
+use super::install;
 use super::lock::Lock;
 use super::package::{self, Package};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 
 /// Options of `./mac packages`.
 #[derive(clap::Args)]
@@ -116,6 +119,20 @@ pub(super) fn of_image(definition: &Definition, lock: &Lock, more: &[String]) ->
     }
     let wanted: Vec<String> = definition.packages.iter().chain(more).cloned().collect();
     Lists::fetch(false)?.with_dependencies(&wanted)
+}
+
+/// A repository of these packages and all that they depend on, for the guest's apt: the list and
+/// the packages' files in a directory that the host serves.
+pub(super) fn serve(names: &[String], directory: &Path) -> Result<()> {
+    let found = Lists::fetch(false)?.with_dependencies(names)?;
+    let provided = provide(&found.iter().collect::<Vec<_>>())?;
+    // apt would write the sign `%` of a package's own file name in an address in another way.
+    let name = |place: usize| format!("{place}.deb");
+    for (place, (_, file)) in provided.iter().enumerate() {
+        symlink(file, directory.join(name(place))).context("serving a package")?;
+    }
+    fs::write(directory.join("Packages"), install::list(&provided, |place, _| name(place))?)
+        .context("serving the list of packages")
 }
 
 /// The name of a package that is asked for as apt reads it: with a version, a release, an

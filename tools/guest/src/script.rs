@@ -1,6 +1,7 @@
 //! Scripts of interactive sessions (`tests/interactive`): what is typed at a shell, and what should
 //! appear then.
 
+use super::host::Action;
 use anyhow::{Context, Result, bail};
 use mac_build::tree;
 use mac_machine::tap;
@@ -49,6 +50,9 @@ pub(super) struct Step {
     /// The window gets this size: rows and columns.
     #[serde(default)]
     pub(super) resize: Option<[u16; 2]>,
+    /// What the host does, to its end. Only suites with a network have it.
+    #[serde(default)]
+    pub(super) host: Option<Action>,
     /// What is typed; \u0003 is Ctrl-C.
     #[serde(default, rename = "type")]
     pub(super) keys: String,

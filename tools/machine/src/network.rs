@@ -1,7 +1,7 @@
 //! The network of a machine: what QEMU connects the machine's network device with.
 
 use crate::devices::Device;
-use crate::qemu::Machine;
+use crate::qemu::{Machine, value};
 use anyhow::{Result, bail};
 use std::net::{TcpListener, UdpSocket};
 use std::path::Path;
@@ -158,12 +158,55 @@ impl Machine {
     }
 }
 
-/// QEMU's arguments for the network of a test's machine, if it has one: the emulator's. At port 7
-/// of 10.0.2.100 a program of the host sends back what it gets.
+/// The network of a test's machine. Nothing leaves it but to programs of the host that the options
+/// name, at 10.0.2.100: at port 7 one sends back what it gets, and at port 9 one sends the checksum
+/// of what it gets, 1988895 bytes.
+const OF_TESTS: &str = "user,id=net,restrict=on,guestfwd=tcp:10.0.2.100:7-cmd:cat,\
+                        guestfwd=tcp:10.0.2.100:9-cmd:sh -c 'head -c 1988895 | cksum'";
+
+/// The program, for the shell, that answers one request of HTTP with a file of a directory.
+const FILE_SERVER: &str = "tests/guests/host/serve.sh";
+
+/// QEMU's arguments for the network of a test's machine, if it has one.
 pub(crate) fn of_tests(wanted: bool) -> impl Iterator<Item = String> {
-    let backend = "user,id=net,restrict=on,guestfwd=tcp:10.0.2.100:7-cmd:cat".to_string();
+    let backend = OF_TESTS.to_string();
     let device = device(&Network::User);
     ["-netdev".to_string(), backend, "-device".into(), device].into_iter().filter(move |_| wanted)
+}
+
+impl Machine {
+    /// Opens the network of a test's machine: programs of the host can connect to the TCP ports
+    /// `published`, by ports of 127.0.0.1 that QEMU chooses ([`port_of_host`]); and at port 80 of
+    /// 10.0.2.100 the machine gets the files of a directory of the host.
+    ///
+    /// # Errors
+    /// The machine has no such network, or the directory's name cannot be given to QEMU.
+    pub fn open_network(&mut self, published: &[u16], served: &Path) -> Result<()> {
+        let Some(backend) = self.extra.iter_mut().find(|argument| *argument == OF_TESTS) else {
+            bail!("the machine has no network of a test's");
+        };
+        let served = value(served)?;
+        if served.contains([' ', '"', '\'', '\\']) {
+            bail!("QEMU starts no program with such an argument: {served:?} (is TMPDIR such a path?)");
+        }
+        for port in published {
+            *backend += &format!(",hostfwd=tcp:127.0.0.1:0-:{port}");
+        }
+        *backend += &format!(",guestfwd=tcp:10.0.2.100:80-cmd:sh {FILE_SERVER} {served}");
+        Ok(())
+    }
+}
+
+/// The port of 127.0.0.1 that QEMU has chosen for a TCP port of the machine, from what its monitor
+/// says to `info usernet`.
+pub fn port_of_host(usernet: &str, guest: u16) -> Option<u16> {
+    usernet.lines().find_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["TCP[HOST_FORWARD]", _, _, host, _, port, ..] if port.parse() == Ok(guest) => host.parse().ok(),
+            _ => None,
+        }
+    })
 }
 
 /// QEMU's description of the device that is connected with a network.
@@ -235,5 +278,30 @@ mod tests {
         let missing = Network::Tap("no-such-device".into());
         let refused = machine.add_network(&missing, &[]).unwrap_err().to_string();
         assert!(refused.contains("ip tuntap add"), "{refused}");
+    }
+
+    #[test]
+    fn the_network_of_a_test_is_opened_by_ports_that_qemu_chooses() {
+        let mut machine = Machine::default();
+        assert!(machine.open_network(&[80], Path::new("/tmp/served")).is_err(), "it has none");
+        machine.extra.extend(of_tests(true));
+        assert!(machine.open_network(&[80], Path::new("/tmp/a b")).is_err());
+        machine.open_network(&[80, 22], Path::new("/tmp/a,b")).unwrap();
+        assert_eq!(
+            machine.extra[1],
+            format!(
+                "{OF_TESTS},hostfwd=tcp:127.0.0.1:0-:80,hostfwd=tcp:127.0.0.1:0-:22,\
+                 guestfwd=tcp:10.0.2.100:80-cmd:sh {FILE_SERVER} /tmp/a,,b"
+            )
+        );
+    }
+
+    #[test]
+    fn the_port_that_qemu_chose_is_found() {
+        let said = "Hub -1 (net):\n  Protocol[State]    FD  Source Address  Port   Dest. Address  Port RecvQ SendQ\n  \
+                    TCP[ESTABLISHED]   21       127.0.0.1  5555       10.0.2.15    22     0     0\n  \
+                    TCP[HOST_FORWARD]  13       127.0.0.1 40123       10.0.2.15    22     0     0\n";
+        assert_eq!(port_of_host(said, 22), Some(40123));
+        assert_eq!(port_of_host(said, 80), None);
     }
 }

@@ -5,7 +5,7 @@
 //! of its machine models, boot paths and processor counts. Its verdict comes from the TAP lines
 //! that a program prints, from texts that must appear on the console, or from both.
 
-use crate::devices::ScratchDisk;
+use crate::devices::{Ends, ScratchDisk};
 use crate::keys;
 use crate::network;
 use crate::qemu::{self, Accelerator, Boot, Machine};
@@ -49,8 +49,21 @@ pub struct Suite {
     /// Whether the machine has a network of its own in the emulator, with its driver.
     #[serde(default)]
     network: bool,
+    /// For an `interactive` suite with a network: TCP ports of the machine to which programs of the
+    /// host connect.
+    #[serde(default)]
+    pub publish: Vec<u16>,
+    /// For an `interactive` suite without a network of its own: what the shell of a second machine
+    /// runs, which has the same image and a cable to the first.
+    pub peer: Option<String>,
+    /// For an `interactive` suite with a network: Debian's packages that the host serves to the
+    /// machine, with all that they depend on.
+    #[serde(default)]
+    pub repository: Vec<String>,
     /// After how many steps of its work each driver ends, as often as root starts it again.
     ends_after: Option<u64>,
+    /// The server that ends so, if it is only one.
+    ends: Option<String>,
     /// Whether instructions are counted instead of time. Not for suites about races, since
     /// processors take turns then.
     #[serde(default)]
@@ -327,6 +340,13 @@ impl Suite {
         if !self.packages.is_empty() && self.image.is_none() {
             bail!("`packages` are added to an `image`");
         }
+        let opens_network = !self.publish.is_empty() || !self.repository.is_empty();
+        if opens_network && !self.has_open_network() {
+            bail!("`publish` and `repository` belong to an `interactive` suite with a `network`");
+        }
+        if self.peer.is_some() && (self.network || self.interactive.is_empty()) {
+            bail!("`peer` belongs to an `interactive` suite, and is its network");
+        }
         if has_scripts && (self.tests.is_some() || !self.expect.is_empty()) {
             bail!("the tests of a suite with guests are its scripts");
         }
@@ -361,6 +381,11 @@ impl Suite {
             || self.expect.iter().any(|expectation| expectation.id.contains(filter))
             || self.guest.iter().chain(&self.interactive).chain(&self.piped).any(|test| test.contains(filter))
             || self.modules.iter().any(|module| module.contains(filter))
+    }
+
+    /// Whether the host serves files to the machine, and can connect to it.
+    pub fn has_open_network(&self) -> bool {
+        self.network && !self.interactive.is_empty()
     }
 
     /// The modules of the suite, with their arguments.
@@ -449,7 +474,7 @@ impl Suite {
                     .flat_map(ScratchDisk::devices)
                     .chain(self.network.then_some(network::NET))
                     .collect(),
-                ends_after: self.ends_after,
+                ends: self.ends_after.map(|after| Ends { after, server: self.ends.clone() }),
                 disk: own_disk,
                 extra: self.qemu.iter().cloned().chain(network::of_tests(self.network)).collect(),
                 ..Machine::default()
@@ -494,6 +519,9 @@ mod tests {
             "image = \"base\"\nguest = [\"x\"]\nbounce-cpus = []",
             "image = \"base\"\nguest = [\"x\"]\nmodes = [\"exception\"]\nbounce-cpus = [1]",
             "tests = 1\nbounce-cpus = [1]",
+            "tests = 1\nnetwork = true\npublish = [80]",
+            "tests = 1\npeer = \"true\"",
+            "image = \"base\"\ninteractive = [\"x\"]\nrepository = [\"jq\"]",
             "tests = 1\nmemroy = \"1G\"",
             "expect = [{ id = \"boots\", sentence = \"s\", text = \"t\" }]",
         ] {

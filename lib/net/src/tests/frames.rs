@@ -34,6 +34,22 @@ fn a_frame_is_sent_with_its_head() {
 }
 
 #[test]
+fn sides_that_both_sleep_do_not_wake_each_other() {
+    let (memory, area) = (Memory::new(), Area::default());
+    let mut client = Client::new(memory.buffers());
+    client.restart(&area);
+    let mut device = Device::new(&area);
+    while device.driver.take_empty().is_some() {}
+    client.send(&Head::default(), &[7; 60]).unwrap();
+    assert!(!client.must_notify(), "the driver has not slept yet");
+    assert!(device.driver.sleep() && device.driver.take().is_some());
+    assert!(!device.driver.sleep() && !client.sleep_to_receive() && !client.sleep_to_send());
+    assert!(!client.must_notify() && !device.driver.must_notify(), "there is nothing new");
+    client.send(&Head::default(), &[7; 60]).unwrap();
+    assert!(client.must_notify());
+}
+
+#[test]
 fn frames_that_are_none_are_refused() {
     let (memory, area) = (Memory::new(), Area::default());
     let mut client = Client::new(memory.buffers());
