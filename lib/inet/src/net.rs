@@ -228,7 +228,7 @@ impl Net {
         left > 0
     }
 
-    /// What a user has; nothing for the superuser, who may have everything.
+    /// What a user has; nothing for the superuser, which may have everything.
     fn share(&self, owner: u32) -> Share {
         if owner == SUPERUSER {
             Share::default()

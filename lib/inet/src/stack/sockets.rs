@@ -29,7 +29,7 @@ impl Stack {
         self.open_for(kind, 0)
     }
 
-    /// Makes a socket of a user, who may have half of all sockets and half of the memory of
+    /// Makes a socket of a user, which may have half of all sockets and half of the memory of
     /// buffers; the superuser, 0, may have all. Connections of a listener are its user's.
     ///
     /// # Errors

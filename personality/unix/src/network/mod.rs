@@ -76,7 +76,8 @@ impl Network {
         *self.limits.lock() = Limits { memory, sockets, ..usual };
     }
 
-    /// Memory for a copy, which should come back by [`Network::keep_buffer`]; empty if there is none.
+    /// Memory for a copy, which should come back by [`Network::keep_buffer`]; empty if there is
+    /// none.
     pub(crate) fn take_buffer(&self) -> Vec<u8> {
         self.buffers.lock().pop().unwrap_or_default()
     }
