@@ -235,8 +235,8 @@ impl<'a> Client<'a> {
         self.ends.as_mut().is_some_and(|ends| ends.to_send.must_notify() | ends.to_fill.must_notify())
     }
 
-    /// Says that the client sleeps until the driver notifies it of a received frame. Returns whether
-    /// there is one already: the client must take it, since there may be no notification.
+    /// Says that the client sleeps until the driver notifies it of a received frame. Returns
+    /// whether there is one already: the client must take it, since there may be no notification.
     pub fn sleep_to_receive(&self) -> bool {
         self.ends.as_ref().is_some_and(|ends| ends.filled.sleep())
     }

@@ -70,8 +70,9 @@ impl<'a, const SLOTS: usize> Sender<'a, SLOTS> {
         self.lane.sent.store(self.sent, Ordering::Release);
     }
 
-    /// Whether the receiver sleeps and must be notified of words that were sent since this was asked
-    /// last. Without such words it is not: two sides that both sleep would wake each other for ever.
+    /// Whether the receiver sleeps and must be notified of words that were sent since this was
+    /// asked last. Without such words it is not: two sides that both sleep would wake each other
+    /// for ever.
     pub fn must_notify(&mut self) -> bool {
         if core::mem::replace(&mut self.asked, self.sent) == self.sent {
             return false;
