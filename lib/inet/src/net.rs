@@ -80,10 +80,23 @@ pub(crate) struct Net {
     pub(crate) ready: VecDeque<SocketId>,
     /// Bytes of all sockets' buffers.
     pub(crate) memory: usize,
+    /// What each user but the superuser has of sockets and of their memory.
+    shares: BTreeMap<u32, Share>,
     /// A buffer could not grow: empty ones are given back.
     pub(crate) starved: bool,
     /// Answers to strange packets that may still be sent in this second, and the second.
     budget: (u32, u64),
+}
+
+/// The user without limits of its own.
+const SUPERUSER: u32 = 0;
+
+/// What a user has.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Share {
+    sockets: usize,
+    /// Bytes of the sockets' buffers.
+    memory: usize,
 }
 
 /// Messages of ICMP, resets and challenge acknowledgements in a second: one packet does not make
@@ -123,6 +136,7 @@ impl Net {
             undelivered: VecDeque::new(),
             ready: VecDeque::new(),
             memory: 0,
+            shares: BTreeMap::new(),
             starved: false,
             budget: (ANSWERS_PER_SECOND, 0),
         };
@@ -214,24 +228,65 @@ impl Net {
         left > 0
     }
 
-    /// Whether the sockets' buffers may grow by `bytes`.
-    pub(crate) fn grow(&mut self, bytes: usize) -> bool {
+    /// What a user has; nothing for the superuser, which may have everything.
+    fn share(&self, owner: u32) -> Share {
+        if owner == SUPERUSER {
+            Share::default()
+        } else {
+            self.shares.get(&owner).copied().unwrap_or_default()
+        }
+    }
+
+    fn change_share(&mut self, owner: u32, change: impl FnOnce(&mut Share)) {
+        if owner == SUPERUSER {
+            return;
+        }
+        let share = self.shares.entry(owner).or_default();
+        change(share);
+        if *share == Share::default() {
+            self.shares.remove(&owner);
+        }
+    }
+
+    /// Counts a socket of a user; false if the user may have no more: half of all sockets.
+    pub(crate) fn add_socket(&mut self, owner: u32) -> bool {
+        let fits = self.share(owner).sockets < self.limits.sockets / 2;
+        if fits {
+            self.change_share(owner, |share| share.sockets += 1);
+        }
+        fits
+    }
+
+    pub(crate) fn remove_socket(&mut self, owner: u32) {
+        self.change_share(owner, |share| share.sockets -= 1);
+    }
+
+    /// Whether the buffers of a user's sockets may grow by `bytes`: a user may have half of the
+    /// memory, and the superuser all.
+    pub(crate) fn grow(&mut self, bytes: usize, owner: u32) -> bool {
         if self.memory + bytes > self.limits.memory {
             self.starved = true;
             return false;
         }
+        if self.share(owner).memory + bytes > self.limits.memory / 2 {
+            return false;
+        }
         self.memory += bytes;
+        self.change_share(owner, |share| share.memory += bytes);
         true
     }
 
-    /// Whether empty buffers are given back when they become empty, not kept for the next data.
-    pub(crate) fn is_short(&self) -> bool {
-        self.memory > self.limits.memory / 2
+    /// Whether a user's empty buffers are given back when they become empty, not kept for the next
+    /// data.
+    pub(crate) fn is_short(&self, owner: u32) -> bool {
+        self.memory > self.limits.memory / 2 || self.share(owner).memory > self.limits.memory / 4
     }
 
-    pub(crate) fn shrink(&mut self, bytes: usize) {
+    /// Gives back memory of a user's buffers.
+    pub(crate) fn shrink(&mut self, bytes: usize, owner: u32) {
         debug_assert!(self.memory >= bytes);
         self.memory = self.memory.saturating_sub(bytes);
+        self.change_share(owner, |share| share.memory -= bytes);
     }
 
     /// Whether an address is one of this system's, at an interface that is up.

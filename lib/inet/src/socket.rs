@@ -24,6 +24,8 @@ pub(crate) struct Socket {
     pub(crate) id: SocketId,
     pub(crate) kind: Kind,
     pub(crate) options: Options,
+    /// The user to whose share the socket and its memory count.
+    pub(crate) owner: u32,
     /// The own address, unspecified if any will do.
     pub(crate) local: Endpoint,
     /// The own address was given by the program, not chosen by connecting.
@@ -140,7 +142,7 @@ impl Socket {
         let size = kept + OVERHEAD;
         datagrams.statistics.received += 1;
         // One datagram fits in any buffer.
-        if datagrams.bytes > 0 && datagrams.bytes + size > limit || !net.grow(size) {
+        if datagrams.bytes > 0 && datagrams.bytes + size > limit || !net.grow(size, self.owner) {
             datagrams.drops += 1;
             datagrams.statistics.dropped += 1;
             if received.link.is_none() {

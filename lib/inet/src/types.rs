@@ -365,8 +365,6 @@ pub struct Options {
     pub reuse_address: bool,
     /// Several sockets of one owner share the port.
     pub reuse_port: bool,
-    /// The user that opened the socket.
-    pub owner: u32,
     /// Bytes that wait to be sent, at most.
     pub send_buffer: usize,
     /// Bytes that wait to be received, at most.
@@ -421,7 +419,6 @@ impl Default for Options {
             urgent_inline: false,
             reuse_address: false,
             reuse_port: false,
-            owner: 0,
             send_buffer: 256 << 10,
             receive_buffer: 256 << 10,
             receive_low_water: 1,

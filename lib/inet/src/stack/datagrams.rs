@@ -416,7 +416,7 @@ impl Stack {
         {
             let size = datagram.bytes.len() + OVERHEAD;
             datagrams.bytes -= size;
-            net.shrink(size);
+            net.shrink(size, socket.owner);
         }
         Ok(received)
     }

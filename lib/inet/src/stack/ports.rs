@@ -14,8 +14,11 @@ const FIRST: u16 = 32768;
 const CHOICE: u16 = 28232;
 
 impl Stack {
-    pub(super) fn open_with(&mut self, kind: Kind, options: Options) -> Result<SocketId> {
+    pub(super) fn open_with(&mut self, kind: Kind, options: Options, owner: u32) -> Result<SocketId> {
         if self.sockets.len() >= self.net.limits.sockets {
+            return Err(Error::NoBufferSpace);
+        }
+        if !self.net.add_socket(owner) {
             return Err(Error::NoBufferSpace);
         }
         self.generation = self.generation.wrapping_add(1);
@@ -28,6 +31,7 @@ impl Stack {
             id: SocketId { index, generation },
             kind,
             options,
+            owner,
             local: Endpoint::any(kind.family()),
             fixed: false,
             peer: None,
@@ -60,6 +64,7 @@ impl Stack {
         self.taps.retain(|other| *other != id);
         self.net.tapping = !self.taps.is_empty();
         let Some(socket) = self.sockets.remove(id.index) else { return };
+        self.net.remove_socket(socket.owner);
         match socket.role {
             Role::Stream(mut connection) => {
                 if let Some(at) = connection.scheduled {
@@ -69,7 +74,7 @@ impl Stack {
             }
             Role::Datagrams(datagrams) => {
                 let Datagrams { bytes, groups, memberships, .. } = *datagrams;
-                self.net.shrink(bytes);
+                self.net.shrink(bytes, socket.owner);
                 for (interface, membership) in memberships {
                     self.net.watch(interface, membership, false);
                 }
@@ -256,7 +261,7 @@ impl Stack {
 /// Whether two sockets may have one port and address. Only those of one user do: another one could
 /// take connections away.
 fn share(socket: &Socket, other: &Socket) -> bool {
-    socket.options.reuse_port && other.options.reuse_port && socket.options.owner == other.options.owner
+    socket.options.reuse_port && other.options.reuse_port && socket.owner == other.owner
 }
 
 /// Whether two sockets of a port could be meant by one packet.

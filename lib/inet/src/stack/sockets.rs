@@ -20,13 +20,23 @@ use crate::types::*;
 const GROUPS: usize = 64;
 
 impl Stack {
-    /// Makes a socket.
+    /// Makes a socket of the superuser.
     ///
     /// # Errors
     ///
     /// `NoBufferSpace` if there are too many.
     pub fn open(&mut self, kind: Kind) -> Result<SocketId> {
-        self.open_with(kind, Options::default())
+        self.open_for(kind, 0)
+    }
+
+    /// Makes a socket of a user, which may have half of all sockets and half of the memory of
+    /// buffers; the superuser, 0, may have all. Connections of a listener are its user's.
+    ///
+    /// # Errors
+    ///
+    /// `NoBufferSpace` if there are too many.
+    pub fn open_for(&mut self, kind: Kind, owner: u32) -> Result<SocketId> {
+        self.open_with(kind, Options::default(), owner)
     }
 
     /// Closes a socket. A connection ends in the background, unless [`Options::linger`] is zero or

@@ -206,9 +206,10 @@ impl Stack {
         if listener.queue.len() > listener.backlog {
             return;
         }
-        let (kind, options) = (socket.kind, socket.options);
-        let Ok(id) = self.open_with(kind, options) else { return };
+        let (kind, options, owner) = (socket.kind, socket.options, socket.owner);
+        let Ok(id) = self.open_with(kind, options, owner) else { return };
         let mut connection = half.complete(self.net.now);
+        connection.owner = owner;
         connection.parent = Some(half.listener);
         connection.input(&mut self.net, &options, segment);
         let port = self.ports_entry(TCP, half.local.port);
@@ -420,6 +421,7 @@ impl Stack {
         }
         let iss = initial(&flow, self.net.key, self.net.now);
         let mut connection = Connection::new(local, remote, path, iss, self.net.now);
+        connection.owner = self.socket(id)?.owner;
         connection.hops = options.hops;
         connection.traffic_class = options.traffic_class;
         connection.state = State::SynSent;
@@ -511,7 +513,7 @@ impl Stack {
             return;
         }
         connection.orphan = true;
-        net.shrink(connection.receiving.release());
+        net.shrink(connection.receiving.release(), connection.owner);
         connection.early.clear();
         connection.more = false;
         // A connection that can be shut is not closed yet: it goes on without the program.

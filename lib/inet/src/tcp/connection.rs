@@ -26,6 +26,8 @@ pub(crate) struct Connection {
     pub(crate) local: Endpoint,
     pub(crate) remote: Endpoint,
     pub(crate) path: Path,
+    /// The user to whose share the buffers count.
+    pub(crate) owner: u32,
     pub(crate) state: State,
 
     /// The number of the own SYN.
@@ -139,6 +141,7 @@ impl Connection {
             local,
             remote,
             path,
+            owner: 0,
             state: State::Closed,
             iss,
             una: iss,
@@ -275,7 +278,7 @@ impl Connection {
         if error.is_some() {
             self.error = error;
         }
-        net.shrink(self.sending.capacity());
+        net.shrink(self.sending.capacity(), self.owner);
         self.sending = Ring::default();
         self.early.clear();
         self.retransmit_at = None;
@@ -289,16 +292,16 @@ impl Connection {
     /// Gives back the memory of buffers that are empty.
     pub(crate) fn release_empty(&mut self, net: &mut Net) {
         if self.sending.len() == 0 {
-            net.shrink(self.sending.release());
+            net.shrink(self.sending.release(), self.owner);
         }
         if self.receiving.len() == 0 && self.early.is_empty() {
-            net.shrink(self.receiving.release());
+            net.shrink(self.receiving.release(), self.owner);
         }
     }
 
     /// Gives back all memory of buffers.
     pub(crate) fn release(&mut self, net: &mut Net) {
-        net.shrink(self.sending.capacity() + self.receiving.capacity());
+        net.shrink(self.sending.capacity() + self.receiving.capacity(), self.owner);
         self.sending = Ring::default();
         self.receiving = Ring::default();
     }
@@ -327,7 +330,7 @@ impl Connection {
             return Err(Error::WouldBlock);
         }
         let growth = self.sending.growth(queued + count);
-        if growth > 0 && !net.grow(growth) {
+        if growth > 0 && !net.grow(growth, self.owner) {
             // What is allocated is used.
             count = count.min(self.sending.capacity() - queued);
             if count == 0 {
@@ -402,8 +405,11 @@ impl Connection {
         if !flags.peek {
             self.receiving.consume(count + skipped);
             self.forget_urgent();
-            if self.receiving.len() == 0 && self.early.is_empty() && (net.is_short() || self.at_end()) {
-                net.shrink(self.receiving.release());
+            if self.receiving.len() == 0
+                && self.early.is_empty()
+                && (net.is_short(self.owner) || self.at_end())
+            {
+                net.shrink(self.receiving.release(), self.owner);
             }
         }
         Ok(count)

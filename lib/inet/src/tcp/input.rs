@@ -221,8 +221,8 @@ impl Connection {
             if self.urgent_out.is_some_and(|urgent| !urgent.after(ack)) {
                 self.urgent_out = None;
             }
-            if self.sending.len() == 0 && net.is_short() {
-                net.shrink(self.sending.release());
+            if self.sending.len() == 0 && net.is_short(self.owner) {
+                net.shrink(self.sending.release(), self.owner);
             }
             if self.fin && ack.after(self.fin_seq()) {
                 self.fin_acknowledged(net, options);
@@ -323,7 +323,7 @@ impl Connection {
         }
         let offset = self.receiving.len() + start.since(self.rcv_nxt);
         let growth = self.receiving.growth(offset + data.len());
-        if growth > 0 && !net.grow(growth) {
+        if growth > 0 && !net.grow(growth, self.owner) {
             // The peer sends it again; perhaps there is memory then.
             self.ack_now = true;
             return;

@@ -362,3 +362,45 @@ fn what_comes_from_a_broadcast_address_is_not_answered() {
         assert_eq!(stack.transmit(interface), None);
     }
 }
+
+#[test]
+fn a_user_has_half_of_the_sockets_and_of_the_memory_and_leaves_them_to_others() {
+    const USER: u32 = 1000;
+    let limits = Limits { memory: 1 << 20, sockets: 20, ..Limits::default() };
+    let mut stack = Stack::new([8; 32], limits);
+    let udp = Kind::Udp(Family::V4);
+    let own: Vec<_> = (0..10).map(|_| stack.open_for(udp, USER).unwrap()).collect();
+    assert_eq!(stack.open_for(udp, USER), Err(Error::NoBufferSpace));
+    stack.close(own[9]);
+    let last = stack.open_for(udp, USER).unwrap();
+    // Datagrams that wait for sockets of the user take half of the memory, and no more.
+    for (at, id) in own[..9].iter().chain([&last]).enumerate() {
+        stack.bind(*id, v4(100 + at as u16)).unwrap();
+    }
+    let other = stack.open_for(udp, USER + 1).unwrap();
+    for at in 0..200 {
+        stack.send(other, &[0; 8000], Some(v4(100 + at % 10)), SendFlags::default()).unwrap();
+    }
+    assert!((400 << 10..=512 << 10).contains(&stack.memory()), "{}", stack.memory());
+    // Connections of the user's listener are the user's.
+    stack.close(own[0]);
+    let listener = stack.open_for(Kind::Tcp(Family::V4), USER).unwrap();
+    stack.bind(listener, v4(80)).unwrap();
+    stack.listen(listener, 16).unwrap();
+    let client = stack.open_for(Kind::Tcp(Family::V4), USER + 1).unwrap();
+    let _ = stack.connect(client, v4(80));
+    assert_eq!(stack.accept(listener), Err(Error::WouldBlock), "there is no socket for it");
+    // Another user has room for both, and the superuser for what is left.
+    stack.close(client);
+    let (one, two) = (stack.open_for(udp, USER + 1).unwrap(), stack.open_for(udp, USER + 1).unwrap());
+    stack.bind(one, v4(90)).unwrap();
+    assert_eq!(stack.send(two, b"hello", Some(v4(90)), SendFlags::default()), Ok(5));
+    assert_eq!(receive(&mut stack, one), Ok(b"hello".to_vec()));
+    let rest = (0..20).map_while(|_| stack.open(udp).ok()).count();
+    assert_eq!(rest, 7, "all that are left");
+    for id in own.iter().chain([&last, &listener, &other, &one, &two]) {
+        stack.close(*id);
+    }
+    assert_eq!(stack.memory(), 0);
+    assert!(stack.open_for(udp, USER).is_ok());
+}

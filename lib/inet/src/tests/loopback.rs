@@ -325,13 +325,8 @@ fn only_sockets_of_one_owner_share_a_port() {
     for kind in [Kind::Udp(Family::V4), Kind::Tcp(Family::V4)] {
         let mut stack = stack();
         let mut bind = |owner| {
-            let id = stack.open(kind).unwrap();
-            stack
-                .configure(id, |options| {
-                    options.reuse_port = true;
-                    options.owner = owner;
-                })
-                .unwrap();
+            let id = stack.open_for(kind, owner).unwrap();
+            stack.configure(id, |options| options.reuse_port = true).unwrap();
             stack.bind(id, v4(80))
         };
         assert_eq!(bind(1000), Ok(()));
@@ -341,12 +336,11 @@ fn only_sockets_of_one_owner_share_a_port() {
     // Sockets that are bound to one address by `reuse_address` do not both listen.
     let mut stack = stack();
     let ids = [1000, 1001].map(|owner| {
-        let id = stack.open(Kind::Tcp(Family::V4)).unwrap();
+        let id = stack.open_for(Kind::Tcp(Family::V4), owner).unwrap();
         stack
             .configure(id, |options| {
                 options.reuse_address = true;
                 options.reuse_port = true;
-                options.owner = owner;
             })
             .unwrap();
         stack.bind(id, v4(80)).unwrap();

@@ -4,6 +4,7 @@ mod links;
 pub(crate) mod network;
 mod number;
 mod regions;
+mod sockets;
 mod status;
 mod subject;
 mod text;

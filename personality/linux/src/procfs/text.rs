@@ -35,6 +35,8 @@ pub(super) const FILES: &[&str] = &[
     "net/icmp",
     "net/icmp6",
     "net/if_inet6",
+    "net/netlink",
+    "net/packet",
     "net/raw",
     "net/raw6",
     "net/route",
@@ -43,6 +45,7 @@ pub(super) const FILES: &[&str] = &[
     "net/tcp6",
     "net/udp",
     "net/udp6",
+    "net/unix",
     "partitions",
     "stat",
     "swaps",
@@ -174,6 +177,9 @@ fn devices<M: Machine>(system: &System<M>) -> String {
 /// The text of the file with this path, unless it shows a setting.
 pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
     if let Some(text) = super::network::file(&system.vfs().network, path) {
+        return text.into();
+    }
+    if let Some(text) = super::sockets::file(system, path) {
         return text.into();
     }
     match path {

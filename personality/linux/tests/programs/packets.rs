@@ -1,8 +1,8 @@
 //! Tests of sockets of packet(7), of filters of sockets, and of rings, through the system calls of
 //! programs.
 
-use crate::world::{DATA, Gone, Program};
-use crate::{EAGAIN, bytes, run};
+use crate::world::{DATA, Gone, Program, World};
+use crate::{EAGAIN, bytes, run, run_in};
 
 const PACKET: u64 = 17;
 const RAW: u64 = 3;
@@ -218,6 +218,42 @@ fn a_ring_shows_frames_without_a_call_for_each() {
         datagram(p).await?;
         assert_eq!(p.load_u32(memory).await?, 0);
         assert_eq!(p.call(45, &[tap, DATA + 0x200, 100, 0, 0, 0]).await?, 44);
+        Ok(())
+    });
+}
+
+#[test]
+fn proc_lists_the_sockets_that_descriptors_name() {
+    let world = World::new();
+    world.install_proc();
+    run_in(&world, async |p| {
+        let packet = tap(p, DATAGRAM).await?;
+        let netlink = p.call(41, &[16, RAW, 0]).await? as u64;
+        p.store(NAME, &[16, 0, 0, 0, 77, 0, 0, 0, 0, 0, 0, 0]).await?;
+        assert_eq!(p.call(49, &[netlink, NAME, 12]).await?, 0);
+        let unix = p.call(41, &[1, 1, 0]).await? as u64;
+        p.store(NAME, b"\x01\0\0name").await?;
+        assert_eq!(p.call(49, &[unix, NAME, 7]).await?, 0);
+        assert_eq!(p.call(50, &[unix, 5]).await?, 0);
+        // A second descriptor does not list the socket a second time.
+        assert!(p.call(32, &[unix]).await? > 0);
+        for (file, wanted, socket) in [
+            ("unix", "00000002 00000000 00010000 0001 01 INODE @name\n", unix),
+            ("netlink", " 0   77         00000000 ", netlink),
+            ("packet", " 3      2    0003   1     1 0      0      INODE", packet),
+        ] {
+            assert_eq!(p.call(5, &[socket, BUFFER]).await?, 0);
+            let inode = p.load_u64(BUFFER + 8).await?.to_string();
+            let path = p.string(DATA, &format!("/proc/net/{file}")).await?;
+            let list = p.call(2, &[path, 0]).await? as u64;
+            let count = p.call(0, &[list, BUFFER, 500]).await? as usize;
+            let text = p.load::<500>(BUFFER).await?;
+            let text = core::str::from_utf8(&text[..count]).unwrap();
+            let wanted = wanted.replace("INODE", &inode);
+            assert!(text.contains(&wanted) && text.contains(&inode), "{wanted:?} is not in {text}");
+            assert_eq!(text.lines().count(), 2, "{text}");
+            assert_eq!(p.call(3, &[list]).await?, 0);
+        }
         Ok(())
     });
 }

@@ -26,6 +26,9 @@ pub struct Network {
     state: SpinLock<Option<Box<State>>>,
     /// How much the stack may hold.
     limits: SpinLock<Limits>,
+    /// Memory for copies between programs and the stack, so that it need not be cleared each time.
+    /// It has old contents, of which no program may see anything.
+    buffers: SpinLock<Vec<Vec<u8>>>,
     /// The task that runs [`Network::drive`]; woken when it has to look earlier than it meant to.
     timer: PollQueue,
     /// The tasks that bring frames to drivers; woken when there are frames.
@@ -59,7 +62,8 @@ impl Network {
     pub fn new(environment: Arc<dyn Environment>) -> Arc<Network> {
         let (state, limits) = (SpinLock::new(None), SpinLock::new(Limits::default()));
         let (timer, frames) = (PollQueue::new(), PollQueue::new());
-        Arc::new(Network { environment, state, limits, timer, frames })
+        let buffers = SpinLock::new(Vec::new());
+        Arc::new(Network { environment, state, limits, buffers, timer, frames })
     }
 
     /// Limits what the buffers of all sockets hold to so many bytes, and the number of sockets in
@@ -70,6 +74,25 @@ impl Network {
         let usual = Limits::default();
         let (memory, sockets) = (bytes.min(usual.memory), (bytes / SHARE).min(usual.sockets));
         *self.limits.lock() = Limits { memory, sockets, ..usual };
+    }
+
+    /// Memory for a copy, which should come back by [`Network::keep_buffer`]; empty if there is
+    /// none.
+    pub(crate) fn take_buffer(&self) -> Vec<u8> {
+        self.buffers.lock().pop().unwrap_or_default()
+    }
+
+    /// Keeps memory for other copies.
+    pub(crate) fn keep_buffer(&self, buffer: Vec<u8>) {
+        /// The most that are kept; others are freed.
+        const KEPT: usize = 4;
+        if buffer.is_empty() {
+            return;
+        }
+        let mut buffers = self.buffers.lock();
+        if buffers.len() < KEPT {
+            buffers.push(buffer);
+        }
     }
 
     /// The time, as the stack counts it.

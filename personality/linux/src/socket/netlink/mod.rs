@@ -63,6 +63,16 @@ impl NetlinkAddress {
         Ok(NetlinkAddress { port: bytes.u32_at(4)?, groups: bytes.u32_at(8)? })
     }
 
+    /// The number by which the socket is known to the system.
+    pub(crate) fn port(self) -> u32 {
+        self.port
+    }
+
+    /// The groups whose messages the socket receives, a bit for each.
+    pub(crate) fn groups(self) -> u32 {
+        self.groups
+    }
+
     /// Writes a struct sockaddr_nl.
     pub(super) fn to_bytes(self) -> Vec<u8> {
         let bytes = Writer::<ADDRESS_SIZE>::new().u16(0, FAMILY_NETLINK).u32(4, self.port);

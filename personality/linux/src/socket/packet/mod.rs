@@ -55,6 +55,16 @@ impl PacketAddress {
         Ok(PacketAddress { protocol, interface: bytes.u32_at(4)?, hardware: 0, class: 0, address })
     }
 
+    /// The type of the frames.
+    pub(crate) fn protocol(self) -> u16 {
+        self.protocol
+    }
+
+    /// The number of the interface; 0 for all of them.
+    pub(crate) fn interface(self) -> u32 {
+        self.interface
+    }
+
     /// Writes a struct sockaddr_ll.
     pub(super) fn to_bytes(self) -> Vec<u8> {
         let length = if self.address.is_some() { HARDWARE_SIZE as u8 } else { 0 };

@@ -76,12 +76,11 @@ impl InetSocket {
         let charge = charge(caller)?;
         let network = caller.vfs.network.clone();
         network.with_state(|state| {
-            let (id, options) = (state.stack.open(kind)?, SocketOptions::default());
+            let (id, options) = (state.stack.open_for(kind, caller.identity.user)?, SocketOptions::default());
             // The stack has made the socket just now, so it knows it.
             let _ = state.stack.configure(id, |stack| {
                 stack.send_buffer = options.send_buffer;
                 stack.receive_buffer = options.receive_buffer;
-                stack.owner = caller.identity.user;
             });
             Ok::<_, Error>(InetSocket::make(&network, state, id, kind, options, charge))
         })

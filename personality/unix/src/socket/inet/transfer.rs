@@ -121,7 +121,7 @@ impl InetSocket {
             return Err(AttemptError::WouldBlock);
         }
         let mut small = [0; SMALL];
-        let mut large = Vec::new();
+        let mut large = self.large(count);
         let bytes = buffer(&mut small, &mut large, count)?;
         let copied = copy_in(from, bytes)?;
         if copied < count && !is_stream {
@@ -133,6 +133,7 @@ impl InetSocket {
         let flags =
             SendFlags { urgent: flags.urgent && !rest, more: flags.more || (rest && is_stream), ..flags };
         let sent = self.network.with(|stack| stack.send(self.id, &bytes[..copied], destination, flags));
+        self.network.keep_buffer(large);
         let kept = if is_stream { sent.unwrap_or(0) } else { copied * usize::from(sent.is_ok()) };
         from.retreat(copied - kept);
         attempt(sent)
@@ -200,10 +201,12 @@ impl InetSocket {
             return Err(Error::EMSGSIZE.into());
         }
         let mut small = [0; SMALL];
-        let mut large = Vec::new();
+        let mut large = self.large(count);
         let bytes = buffer(&mut small, &mut large, count)?;
         copy_in_all(from, bytes)?;
-        attempt(self.network.with(|stack| stack.send_frame(self.id, bytes, interface, protocol, to)))
+        let sent = self.network.with(|stack| stack.send_frame(self.id, bytes, interface, protocol, to));
+        self.network.keep_buffer(large);
+        attempt(sent)
     }
 
     /// Tries once to receive, without blocking.
@@ -221,7 +224,7 @@ impl InetSocket {
                 return Ok(InetReceived::default());
             }
             let mut small = [0; SMALL];
-            let mut large = Vec::new();
+            let mut large = self.large(count);
             let bytes = buffer(&mut small, &mut large, count)?;
             let flags = ReceiveFlags { peek: true, discard: false, urgent: how.urgent };
             let received = attempt(stack.receive_from(self.id, bytes, flags))?;
@@ -241,6 +244,7 @@ impl InetSocket {
                 let flags = ReceiveFlags { peek: false, discard: is_stream, urgent: how.urgent };
                 attempt(stack.receive_from(self.id, &mut bytes[..copied], flags))?;
             }
+            self.network.keep_buffer(large);
             Ok(InetReceived {
                 count: copied,
                 length: if is_stream { copied } else { received.length },
@@ -254,6 +258,11 @@ impl InetSocket {
                 link: received.link,
             })
         })
+    }
+
+    /// Memory for a copy of `count` bytes that are not few.
+    fn large(&self, count: usize) -> Vec<u8> {
+        if count > SMALL { self.network.take_buffer() } else { Vec::new() }
     }
 
     /// How many bytes of a buffer a transfer needs at a time: all `length` of a message, and any of
@@ -273,14 +282,17 @@ impl InetSocket {
     }
 }
 
-/// `count` bytes of memory for a copy: of `small` if they fit, else of `large`. `ENOBUFS`.
+/// `count` bytes of memory for a copy: of `small` if they fit, else of `large`, which grows and has
+/// old contents. `ENOBUFS`.
 fn buffer<'a>(small: &'a mut [u8; SMALL], large: &'a mut Vec<u8>, count: usize) -> Result<&'a mut [u8]> {
     if count <= SMALL {
         return Ok(&mut small[..count]);
     }
-    large.try_reserve_exact(count).map_err(|_| Error::ENOBUFS)?;
-    large.resize(count, 0);
-    Ok(large)
+    if large.len() < count {
+        large.try_reserve_exact(count - large.len()).map_err(|_| Error::ENOBUFS)?;
+        large.resize(count, 0);
+    }
+    Ok(&mut large[..count])
 }
 
 /// Copies from the sender until `bytes` are full or the next byte cannot be copied now.
