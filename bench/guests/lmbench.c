@@ -1,6 +1,6 @@
 /* The operations that LMbench's programs measure (lat_select, lat_sig, lat_ctx, bw_pipe and so
- * on) and calls.c does not, in instructions. Lines about UDP, TCP and remote calls are missing,
- * as the emulated machines have no network, and those about disks. */
+ * on) and calls.c does not, in instructions. Lines about UDP and TCP are in network.c. Those
+ * about remote calls and disks are missing. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>

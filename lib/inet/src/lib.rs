@@ -18,6 +18,7 @@ mod checksum;
 mod dhcp;
 mod discovery;
 mod error;
+pub mod filter;
 mod flow;
 mod fragment;
 mod hash;

@@ -27,6 +27,8 @@ pub(crate) struct Link {
     pub(crate) queue: VecDeque<Frame>,
     /// Groups, with how many sockets have joined each.
     pub(crate) groups: Vec<(IpAddr, u32)>,
+    /// How many memberships of packet sockets ask for frames to other systems.
+    pub(crate) watchers: u32,
     /// When routers are asked next, and how often still.
     pub(crate) solicit: Option<(Instant, u32)>,
 }
@@ -43,6 +45,8 @@ pub(crate) struct Looped {
 pub(crate) struct Tapped {
     pub(crate) bytes: Vec<u8>,
     pub(crate) interface: InterfaceIndex,
+    /// The packet socket that sent it, which does not receive it.
+    pub(crate) sender: Option<SocketId>,
 }
 
 /// Interfaces, addresses, routes, neighbours, and packets on their way.
@@ -163,7 +167,13 @@ impl Net {
             promiscuous: false,
             counters: Counters::default(),
         };
-        self.links.push(Link { public, queue: VecDeque::new(), groups: Vec::new(), solicit: None });
+        self.links.push(Link {
+            public,
+            queue: VecDeque::new(),
+            groups: Vec::new(),
+            watchers: 0,
+            solicit: None,
+        });
         self.generation += 1;
         index
     }

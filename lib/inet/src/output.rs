@@ -183,6 +183,16 @@ impl Net {
     }
 
     fn loop_back(&mut self, bytes: Vec<u8>, interface: InterfaceIndex) -> Result<()> {
+        self.loop_back_of(bytes, interface, None)
+    }
+
+    /// Sends a frame to the system itself, for a packet socket or for the stack.
+    pub(crate) fn loop_back_of(
+        &mut self,
+        bytes: Vec<u8>,
+        interface: InterfaceIndex,
+        sender: Option<SocketId>,
+    ) -> Result<()> {
         if self.looped.len() >= self.limits.frames
             || self.looped_bytes + bytes.len() > (self.limits.frames * 2048).max(128 << 10)
         {
@@ -196,7 +206,7 @@ impl Net {
                 counters.sent_packets += 1;
                 counters.sent_bytes += length;
             });
-            self.tap(LO, &bytes);
+            self.tap(LO, &bytes, sender);
         }
         self.looped_bytes += bytes.len();
         self.looped.push_back(Looped { bytes, interface });
@@ -220,6 +230,16 @@ impl Net {
 
     /// Queues a frame for the device.
     pub(crate) fn queue(&mut self, interface: InterfaceIndex, frame: Frame) -> Result<()> {
+        self.queue_of(interface, frame, None)
+    }
+
+    /// The same for a frame that a packet socket sends.
+    pub(crate) fn queue_of(
+        &mut self,
+        interface: InterfaceIndex,
+        frame: Frame,
+        sender: Option<SocketId>,
+    ) -> Result<()> {
         let limit = self.limits.frames;
         let link = self.link_mut(interface).ok_or(Error::NetworkDown)?;
         let usable = link.public.up && link.public.link;
@@ -232,7 +252,7 @@ impl Net {
         }
         link.public.counters.sent_packets += 1;
         link.public.counters.sent_bytes += frame.bytes.len() as u64;
-        self.tap(interface, &frame.bytes);
+        self.tap(interface, &frame.bytes, sender);
         if let Some(link) = self.link_mut(interface) {
             link.queue.push_back(frame);
         }
@@ -240,11 +260,11 @@ impl Net {
     }
 
     /// Copies a frame that is sent for packet sockets.
-    fn tap(&mut self, interface: InterfaceIndex, bytes: &[u8]) {
+    fn tap(&mut self, interface: InterfaceIndex, bytes: &[u8], sender: Option<SocketId>) {
         if self.tapping && self.tapped.len() < self.limits.frames {
             let mut copy = self.buffer();
             copy.extend_from_slice(bytes);
-            self.tapped.push_back(Tapped { bytes: copy, interface });
+            self.tapped.push_back(Tapped { bytes: copy, interface, sender });
         }
     }
 

@@ -6,8 +6,10 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 
 use crate::error::Error;
+use crate::filter::{Program, Seen};
 use crate::flow::Endpoint;
 use crate::net::{LO, Net};
+use crate::output::ETHERNET;
 use crate::tcp::connection::Connection;
 use crate::time::Instant;
 use crate::types::*;
@@ -29,6 +31,8 @@ pub(crate) struct Socket {
     pub(crate) peer: Option<Endpoint>,
     pub(crate) port: PortUse,
     pub(crate) role: Role,
+    /// Decides which packets the socket receives, and how many bytes of each.
+    pub(crate) filter: Option<Program>,
     /// An error of a socket without connection.
     pub(crate) error: Option<Error>,
     /// It is in the queue of sockets whose readiness may have changed.
@@ -74,6 +78,9 @@ pub(crate) struct Datagrams {
     pub(crate) drops: u64,
     pub(crate) reports: VecDeque<ErrorReport>,
     pub(crate) groups: Vec<(IpAddr, InterfaceIndex)>,
+    /// What a packet socket has asked interfaces for.
+    pub(crate) memberships: Vec<(InterfaceIndex, Membership)>,
+    pub(crate) statistics: PacketStatistics,
     pub(crate) read_closed: bool,
     pub(crate) write_closed: bool,
 }
@@ -116,28 +123,60 @@ impl Socket {
             && (self.local.scope == 0 || self.local.scope == interface.0 || interface == LO)
     }
 
-    /// Takes a datagram, or drops it if there is no room.
-    pub(crate) fn put(&mut self, net: &mut Net, parts: (&[u8], &[u8]), received: Received) {
+    /// Takes a datagram, or drops it if there is no room or the filter says so. The datagram is in
+    /// two pieces; the first `hidden` bytes, in the first piece, are headers, which the receiver does
+    /// not get.
+    pub(crate) fn put(
+        &mut self,
+        net: &mut Net,
+        pieces: (&[u8], &[u8]),
+        hidden: usize,
+        mut received: Received,
+    ) {
         let limit = self.options.receive_buffer;
+        let kept = self.filtered(pieces, hidden, &received);
         let Role::Datagrams(datagrams) = &mut self.role else { return };
-        let size = parts.0.len() + parts.1.len() + OVERHEAD;
-        if datagrams.read_closed {
-            return;
-        }
+        let Some(kept) = kept.filter(|_| !datagrams.read_closed) else { return };
+        let size = kept + OVERHEAD;
+        datagrams.statistics.received += 1;
         // One datagram fits in any buffer.
         if datagrams.bytes > 0 && datagrams.bytes + size > limit || !net.grow(size) {
             datagrams.drops += 1;
+            datagrams.statistics.dropped += 1;
             if received.link.is_none() {
                 net.count(received.interface, |counters| counters.received_drops += 1);
             }
             return;
         }
-        let mut bytes = Vec::with_capacity(parts.0.len() + parts.1.len());
-        bytes.extend_from_slice(parts.0);
-        bytes.extend_from_slice(parts.1);
+        let mut bytes = Vec::with_capacity(kept);
+        let head = &pieces.0[hidden..];
+        bytes.extend_from_slice(&head[..kept.min(head.len())]);
+        bytes.extend_from_slice(&pieces.1[..kept - bytes.len()]);
+        received.length = kept;
         datagrams.bytes += size;
         datagrams.queue.push_back(Datagram { bytes, received });
         self.announce(net);
+    }
+
+    /// How many bytes of a datagram without its `hidden` bytes the receiver gets; `None` for none
+    /// of the datagram at all.
+    fn filtered(&self, pieces: (&[u8], &[u8]), hidden: usize, received: &Received) -> Option<usize> {
+        let whole = pieces.0.len() + pieces.1.len() - hidden;
+        let Some(filter) = &self.filter else { return Some(whole) };
+        // The filter of a socket of UDP sees the header of UDP as well.
+        let start = if matches!(self.kind, Kind::Udp(_)) { 0 } else { hidden };
+        let link = received.link.as_ref();
+        let wanted = filter.run(&Seen {
+            pieces,
+            start,
+            network: if link.is_some() { ETHERNET } else { 0 },
+            protocol: link.map_or(0, |link| link.protocol),
+            class: link.map_or(0, |link| link.class as u8),
+            interface: received.interface.0,
+            hardware: if received.interface == LO { 772 } else { 1 },
+        });
+        let wanted = wanted as usize;
+        (wanted > 0).then(|| (start + wanted).saturating_sub(hidden).min(whole))
     }
 
     /// Notes an error of a packet that this socket sent.

@@ -238,9 +238,11 @@ pub struct LinkHeader {
     pub protocol: u16,
     /// How the frame was addressed.
     pub class: LinkClass,
+    /// Bytes that the frame has for the socket, before its filter cut it.
+    pub whole: usize,
 }
 
-/// How a frame was addressed.
+/// How a frame was addressed. The numbers are Linux' (PACKET_HOST and so on).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkClass {
     /// To this system.
@@ -253,6 +255,26 @@ pub enum LinkClass {
     Other,
     /// Sent by this system.
     Outgoing,
+}
+
+/// What a packet socket asks an interface for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Membership {
+    /// Frames to other systems, too.
+    Promiscuous,
+    /// Frames to a group, which the interface passes on anyway.
+    Group([u8; 6]),
+    /// Frames to all groups, which the interface passes on anyway.
+    AllGroups,
+}
+
+/// What happened to the frames for a packet socket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketStatistics {
+    /// Frames that the socket was to receive.
+    pub received: u32,
+    /// Those of them for which there was no room.
+    pub dropped: u32,
 }
 
 /// An entry of a socket's queue of errors (`IP_RECVERR`).

@@ -3,11 +3,11 @@
 //! A worker runs at a higher priority than the programs that it serves. So the time while it waits
 //! for a message belongs to programs. The time until it waits again belongs to the server; it is
 //! charged to the sender of the message. Usually the sender is the program that ran during the
-//! wait. After a long wait without messages, the kernel has given all runnable threads their
-//! timeslices in turn, so they share the time. With several processors the sender may have run on
-//! another one, and other workers read the times while this worker waits: then
-//! [`placement`](crate::placement) keeps the accounts of programs, and workers tell it when they
-//! wait.
+//! wait. After a long wait without messages, the kernel has given the runnable threads of the
+//! highest priority their timeslices in turn, so they share the time. With several processors the
+//! sender may have run on another one, and other workers read the times while this worker waits:
+//! then [`placement`](crate::placement) keeps the accounts of programs, and workers tell it when
+//! they wait.
 //!
 //! A worker sleeps only when it has nothing to do. So a request that takes long (a big transfer)
 //! would keep all programs from running. The worker therefore owes programs a part of the time for
@@ -33,7 +33,7 @@ const SOON: u64 = 100_000;
 /// Waits that timers end are shared out together when they come to more ticks than this: a program
 /// that makes no call gets its processor time in such pieces, while a timer looks at it.
 const PIECE: u64 = 4_000_000;
-/// The most threads among which time is shared out.
+/// The most threads among which time is shared out. The next ones get the next time.
 const SHARERS: usize = 64;
 /// Programs get one part in so many of the time for which the worker is busy with long requests.
 const PART: u64 = 4;
@@ -56,6 +56,8 @@ pub(crate) struct CpuAccounting {
     in_program: u64,
     /// Ticks of waits that no message of a program has ended, and that are not shared out yet.
     unshared: u64,
+    /// The place in the table of threads at which the next search for threads that run begins.
+    cursor: usize,
     /// Since when the worker has been busy without a sleep, in microseconds (0: it is not), and how
     /// many microseconds it owes programs for that.
     busy_since: u64,
@@ -71,6 +73,7 @@ impl CpuAccounting {
             in_server: 0,
             in_program: 0,
             unshared: 0,
+            cursor: 0,
             busy_since: 0,
             owed: 0,
         }
@@ -175,24 +178,44 @@ impl CpuAccounting {
         passed
     }
 
-    /// Shares `passed` ticks among all threads that run and `sender`, which ran until it sent.
-    fn share(&self, shared: &Shared, passed: u64, sender: Option<ThreadId>) {
-        // The references are dropped after the table's lock is released: dropping the last
-        // reference to a record takes the lock.
-        let mut running: [Option<Arc<Record>>; SHARERS] = [const { None }; SHARERS];
-        let mut count = 0;
-        let mut threads = shared.threads.lock();
-        for record in threads.records().filter_map(alloc::sync::Weak::upgrade) {
-            if count < SHARERS && (record.runs() || Some(record.id) == sender) {
-                running[count] = Some(record);
-                count += 1;
+    /// Shares `passed` ticks among the threads that run, or have run until they sent as `sender`
+    /// did: those of the highest priority.
+    fn share(&mut self, shared: &Shared, passed: u64, sender: Option<ThreadId>) {
+        let mut running = [ThreadId::NIL; SHARERS];
+        let (mut count, mut highest) = (0, 0);
+        let places = shared.threads.lock().places();
+        let start = self.cursor;
+        for first in (0..places).step_by(SHARERS) {
+            // Dropping the last reference to a record takes the table's lock, so the records are
+            // looked at after the lock is released.
+            let mut some: [Option<Arc<Record>>; SHARERS] = [const { None }; SHARERS];
+            {
+                let threads = shared.threads.lock();
+                for (offset, slot) in (first..places).zip(&mut some) {
+                    *slot = threads.record((start + offset) % places);
+                }
+            }
+            for (offset, record) in (first..).zip(some) {
+                let Some(record) = record else { continue };
+                let priority = record.priority();
+                if priority < highest || !(record.runs() || Some(record.id) == sender) {
+                    continue;
+                }
+                if priority > highest {
+                    (count, highest) = (0, priority);
+                }
+                if count < SHARERS {
+                    running[count] = record.id;
+                    count += 1;
+                    self.cursor = (start + offset + 1) % places;
+                }
             }
         }
         let program = passed / count.max(1) as u64;
-        for record in running.iter().flatten() {
-            threads.charge(record.id, Ticks { program, server: 0 });
+        let mut threads = shared.threads.lock();
+        for thread in &running[..count] {
+            threads.charge(*thread, Ticks { program, server: 0 });
         }
-        drop(threads);
     }
 
     /// Called when the worker has nothing to do: it owes programs nothing.

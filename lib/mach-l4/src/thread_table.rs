@@ -2,7 +2,7 @@
 //! counts the processor time of each thread, because the worker that looks up the sender of a
 //! message knows how long that thread ran.
 
-use alloc::sync::Weak;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
 use l4::x2::ThreadId;
@@ -76,9 +76,14 @@ impl<R> ThreadTable<R> {
         Some(record)
     }
 
-    /// The records of all threads.
-    pub(crate) fn records(&self) -> impl Iterator<Item = &Weak<R>> {
-        self.places.iter().map(|entry| &entry.record)
+    /// How many places the table has.
+    pub(crate) fn places(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The record at a place. The caller must not drop it while it holds a lock on the table.
+    pub(crate) fn record(&self, place: usize) -> Option<Arc<R>> {
+        self.places.get(place)?.record.upgrade()
     }
 
     /// Adds to the time of a thread, if the thread is in the table.
@@ -104,7 +109,6 @@ impl<R> ThreadTable<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::sync::Arc;
 
     fn id(number: u32) -> ThreadId {
         ThreadId::global(number, 1).unwrap()

@@ -18,7 +18,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::Future;
 use core::pin::Pin;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use core::task::{Context, Poll, Waker};
 
 use l4::x2::control::{DEFAULT_PRIORITY, DEFAULT_TIMESLICE, TimeControl};
@@ -105,6 +105,8 @@ pub(crate) struct Record {
     shared: Arc<Shared>,
     /// The worker that receives the thread's messages. It is written under the lock.
     worker: AtomicUsize,
+    /// The thread's priority in the kernel.
+    priority: AtomicU8,
     state: SpinLock<State>,
 }
 
@@ -157,6 +159,7 @@ impl UserThread {
             space: space.clone(),
             shared: shared.clone(),
             worker: AtomicUsize::new(worker),
+            priority: AtomicU8::new(DEFAULT_PRIORITY),
             state: SpinLock::new(state),
         }))
     }
@@ -349,6 +352,8 @@ impl ExecutionContext for UserThread {
     fn set_priority(&self, priority: u8, slice: u32) -> KernResult {
         let slice = if slice == 0 { Time::NEVER } else { Time::period(slice.into()) };
         self.0.state.lock().scheduled = true;
+        // Relaxed: only the accounting reads it, by which a new value is seen late at worst.
+        self.0.priority.store(priority, Ordering::Relaxed);
         kernel::schedule(self.0.id, priority, TimeControl::new(Some(slice), None).raw())
     }
 
@@ -405,6 +410,11 @@ impl Record {
     pub(crate) fn runs(&self) -> bool {
         let state = self.state.lock();
         state.place == Place::Program && !state.stopped
+    }
+
+    /// The thread's priority in the kernel.
+    pub(crate) fn priority(&self) -> u8 {
+        self.priority.load(Ordering::Relaxed)
     }
 
     /// The initial GS base of a thread (docs/src/architecture.md, K5): the address of the word of

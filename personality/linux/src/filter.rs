@@ -1,26 +1,20 @@
 //! Filters of system calls (seccomp(2)): programs of the classic Berkeley packet filter, which look
-//! at a call and say what becomes of it. They have only forward jumps, so that each ends.
+//! at a call and say what becomes of it.
 
 use crate::layout::{Fields, Writer};
 use crate::names::number::{exit, read, rt_sigreturn, write};
 use alloc::sync::Arc;
-use alloc::vec::Vec;
+use inet::filter::{Program, Rules, Subject};
 use mach::machine::SystemCall;
 use unix::{Error, Result};
 
-/// The most instructions of a filter.
-pub(crate) const LENGTH_LIMIT: usize = 4096;
 /// The most instructions of all filters of a thread; each filter counts some more.
 const CHAIN_LIMIT: usize = 32768;
 const FILTER_COST: usize = 4;
-/// Bytes of an instruction (struct sock_filter).
-pub(crate) const INSTRUCTION_SIZE: usize = 8;
 /// Bytes of what filters look at (struct seccomp_data).
 const DATA_SIZE: usize = 64;
 /// AUDIT_ARCH_X86_64.
 pub(crate) const ARCHITECTURE: u32 = 0xc000_003e;
-/// Words of a filter's own memory.
-const CELLS: u32 = 16;
 
 /// What becomes of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,15 +62,6 @@ impl Action {
     }
 }
 
-/// One instruction.
-#[derive(Clone, Copy, Debug)]
-struct Instruction {
-    code: u16,
-    if_true: u8,
-    if_false: u8,
-    operand: u32,
-}
-
 /// The filters of a thread.
 #[derive(Debug)]
 pub(crate) enum Filters {
@@ -85,7 +70,7 @@ pub(crate) enum Filters {
     /// A filter, and those that were set before it. All of them look at each call.
     Chain {
         /// The instructions of the newest filter.
-        program: Vec<Instructions>,
+        program: Program,
         /// The older filters.
         before: Option<Arc<Filters>>,
         /// How many instructions all have, with what each filter counts in addition.
@@ -93,40 +78,34 @@ pub(crate) enum Filters {
     },
 }
 
-/// A program that has been checked.
-#[derive(Debug)]
-pub(crate) struct Instructions(Instruction);
-
 impl Filters {
     /// Adds a filter to those before. `EINVAL` if it is no valid program, `ENOMEM` if there are too
     /// many instructions.
     pub(crate) fn add(bytes: &[u8], before: Option<Arc<Filters>>) -> Result<Filters> {
-        let program = parse(bytes)?;
-        check(&program)?;
+        let program = Program::new(bytes, Rules::Words(DATA_SIZE as u32))?;
         let old = match before.as_deref() {
             Some(Filters::Strict) => return Err(Error::EINVAL),
             Some(Filters::Chain { cost, .. }) => *cost,
             None => 0,
         };
-        let cost = old + program.len() + FILTER_COST;
+        let cost = old + program.length() + FILTER_COST;
         if cost > CHAIN_LIMIT {
             return Err(Error::ENOMEM);
         }
-        let program = program.into_iter().map(Instructions).collect();
         Ok(Filters::Chain { program, before, cost })
     }
 
     /// What becomes of a call that is made at this address: of all filters the one decides that is
     /// strictest, and of equal ones the newest.
     pub(crate) fn decide(&self, call: &SystemCall, address: u64) -> Action {
-        let data = data(call, address);
+        let data = Data::of(call, address);
         let (mut strictest, mut next) = (0x7fff_0000_u32, Some(self));
         while let Some(filters) = next {
             let Filters::Chain { program, before, .. } = filters else {
                 let allowed = [read, write, exit, rt_sigreturn].contains(&call.number);
                 return if allowed { Action::Allow } else { Action::Forbidden };
             };
-            let value = run(program, &data);
+            let value = program.run(&data);
             // Compared as signed numbers, killing the process is below all others.
             if ((value & 0xffff_0000) as i32) < (strictest & 0xffff_0000) as i32 {
                 strictest = value;
@@ -153,154 +132,25 @@ impl Filters {
     }
 }
 
-/// What filters look at: number, architecture, address, arguments.
-fn data(call: &SystemCall, address: u64) -> [u8; DATA_SIZE] {
-    let writer = Writer::new().u32(0, call.number as u32).u32(4, ARCHITECTURE).u64(8, address);
-    let arguments = call.arguments.into_iter().enumerate();
-    arguments.fold(writer, |writer, (index, argument)| writer.u64(16 + 8 * index, argument)).done()
-}
+/// What filters look at: number, architecture, address, arguments (struct seccomp_data).
+struct Data([u8; DATA_SIZE]);
 
-fn parse(bytes: &[u8]) -> Result<Vec<Instruction>> {
-    let instruction = |bytes: &[u8]| {
-        Ok(Instruction {
-            code: bytes.u16_at(0)?,
-            if_true: bytes[2],
-            if_false: bytes[3],
-            operand: bytes.u32_at(4)?,
-        })
-    };
-    bytes.chunks_exact(INSTRUCTION_SIZE).map(instruction).collect()
-}
-
-// The parts of an instruction's code: class, operation, and where the operand is.
-const CLASS: u16 = 7;
-const LOAD: u16 = 0;
-const LOAD_INDEX: u16 = 1;
-const STORE: u16 = 2;
-const STORE_INDEX: u16 = 3;
-const ARITHMETIC: u16 = 4;
-const JUMP: u16 = 5;
-const RETURN: u16 = 6;
-const MISCELLANEOUS: u16 = 7;
-const INDEX: u16 = 8;
-
-const IMMEDIATE: u16 = 0;
-const ABSOLUTE: u16 = 0x20;
-const CELL: u16 = 0x60;
-const SIZE: u16 = 0x80;
-
-/// Checks that a program uses only the instructions that filters of calls may, that it ends, and
-/// that it reads no cell that it has not written. `EINVAL`.
-fn check(program: &[Instruction]) -> Result<()> {
-    if program.is_empty() || program.len() > LENGTH_LIMIT {
-        return Err(Error::EINVAL);
+impl Data {
+    fn of(call: &SystemCall, address: u64) -> Data {
+        let writer = Writer::new().u32(0, call.number as u32).u32(4, ARCHITECTURE).u64(8, address);
+        let arguments = call.arguments.into_iter().enumerate();
+        Data(arguments.fold(writer, |writer, (index, argument)| writer.u64(16 + 8 * index, argument)).done())
     }
-    let is_last = |at: usize| at + 1 == program.len();
-    // Which cells are written on all ways to each instruction.
-    let mut written = alloc::vec![u16::MAX; program.len()];
-    let mut now = 0_u16;
-    for (at, instruction) in program.iter().enumerate() {
-        now &= written[at];
-        let Instruction { code, if_true, if_false, operand } = *instruction;
-        let mut lead_to = |distance: u64, cells: u16| {
-            let target =
-                (at as u64 + 1).checked_add(distance).filter(|target| *target < program.len() as u64);
-            let target = target.ok_or(Error::EINVAL)? as usize;
-            written[target] &= cells;
-            Ok::<_, Error>(())
-        };
-        match (code & CLASS, code & !CLASS) {
-            (LOAD, ABSOLUTE) if operand.is_multiple_of(4) && operand < DATA_SIZE as u32 => {}
-            (LOAD | LOAD_INDEX, IMMEDIATE | SIZE) => {}
-            (LOAD | LOAD_INDEX, CELL) if operand < CELLS && now & 1 << operand != 0 => {}
-            (STORE | STORE_INDEX, 0) if operand < CELLS => now |= 1 << operand,
-            // Division by the constant 0.
-            (ARITHMETIC, 0x30) if operand == 0 => return Err(Error::EINVAL),
-            // Shifts by a constant.
-            (ARITHMETIC, 0x60 | 0x70) if operand > 31 => return Err(Error::EINVAL),
-            // Addition to right shift, exclusive or, and negation.
-            (ARITHMETIC, operation)
-                if matches!(operation & !INDEX, 0x00..=0x70 | 0xa0) || operation == 0x80 => {}
-            (JUMP, 0) => {
-                lead_to(operand.into(), now)?;
-                now = u16::MAX;
-            }
-            (JUMP, operation) if matches!(operation & !INDEX, 0x10 | 0x20 | 0x30 | 0x40) => {
-                lead_to(if_true.into(), now)?;
-                lead_to(if_false.into(), now)?;
-                now = u16::MAX;
-            }
-            (RETURN, 0 | 0x10) => now = u16::MAX,
-            (MISCELLANEOUS, 0 | 0x80) => {}
-            _ => return Err(Error::EINVAL),
-        }
-        if is_last(at) && code & CLASS != RETURN {
-            return Err(Error::EINVAL);
-        }
-    }
-    Ok(())
 }
 
-/// Runs a checked program; returns its value.
-fn run(program: &[Instructions], data: &[u8; DATA_SIZE]) -> u32 {
-    let (mut accumulator, mut index, mut cells) = (0_u32, 0_u32, [0_u32; CELLS as usize]);
-    let mut at = 0;
-    while let Some(Instructions(instruction)) = program.get(at) {
-        let Instruction { code, if_true, if_false, operand } = *instruction;
-        let cell = operand as usize % cells.len();
-        let value = if code & INDEX != 0 { index } else { operand };
-        at += 1;
-        match (code & CLASS, code & !CLASS) {
-            (class @ (LOAD | LOAD_INDEX), from) => {
-                let loaded = match from {
-                    ABSOLUTE => data.u32_at(operand as usize).unwrap_or(0),
-                    CELL => cells[cell],
-                    SIZE => DATA_SIZE as u32,
-                    _ => operand,
-                };
-                *(if class == LOAD { &mut accumulator } else { &mut index }) = loaded;
-            }
-            (STORE, _) => cells[cell] = accumulator,
-            (STORE_INDEX, _) => cells[cell] = index,
-            (ARITHMETIC, operation) => match calculate(operation & !INDEX, accumulator, value) {
-                Some(result) => accumulator = result,
-                // Division by 0 ends the program with the value 0.
-                None => return 0,
-            },
-            (JUMP, 0) => at += operand as usize,
-            (JUMP, operation) => {
-                let holds = match operation & !INDEX {
-                    0x10 => accumulator == value,
-                    0x20 => accumulator > value,
-                    0x30 => accumulator >= value,
-                    _ => accumulator & value != 0,
-                };
-                at += usize::from(if holds { if_true } else { if_false });
-            }
-            (RETURN, 0x10) => return accumulator,
-            (RETURN, _) => return operand,
-            (_, 0x80) => accumulator = index,
-            _ => index = accumulator,
-        }
+impl Subject for Data {
+    fn length(&self) -> u32 {
+        DATA_SIZE as u32
     }
-    // A checked program does not come here.
-    0
-}
 
-/// The result of an arithmetic operation; `None` for a division by 0.
-fn calculate(operation: u16, left: u32, right: u32) -> Option<u32> {
-    Some(match operation {
-        0x00 => left.wrapping_add(right),
-        0x10 => left.wrapping_sub(right),
-        0x20 => left.wrapping_mul(right),
-        0x30 => left.checked_div(right)?,
-        0x40 => left | right,
-        0x50 => left & right,
-        0x60 => left.wrapping_shl(right),
-        0x70 => left.wrapping_shr(right),
-        0xa0 => left ^ right,
-        _ => left.wrapping_neg(),
-    })
+    fn load(&self, at: i64, _size: u32) -> Option<u32> {
+        self.0.u32_at(usize::try_from(at).ok()?).ok()
+    }
 }
 
 #[cfg(test)]
@@ -377,7 +227,7 @@ mod tests {
     fn arithmetic_and_cells_work() {
         let (ret_a, tax, txa) = (i(0x16, 0, 0, 0), i(0x07, 0, 0, 0), i(0x87, 0, 0, 0));
         let value = |program: &[[u8; 8]]| match filter(program).unwrap() {
-            Filters::Chain { program, .. } => run(&program, &data(&call(7), 8)),
+            Filters::Chain { program, .. } => program.run(&Data::of(&call(7), 8)),
             Filters::Strict => panic!("no filter"),
         };
         let load = i(0x00, 0, 0, 12);

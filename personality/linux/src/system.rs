@@ -34,8 +34,10 @@ pub fn register<M: Machine>(system: &Arc<System<M>>) {
     register_file_system(system, "sysfs", |system| {
         let vfs = system.vfs().clone();
         let devices = Box::new(move || vfs.disks.devices());
-        let (processors, now) = (system.host().processors(), system.environment().realtime());
-        sysfs::make(processors, system.terminals(), devices, now)
+        let (processors, terminals) = (system.host().processors(), system.terminals());
+        let network = system.vfs().network.clone();
+        let hardware = sysfs::Hardware { processors, terminals, devices, network };
+        sysfs::make(hardware, system.environment().realtime())
     });
     if let Some(log) = system.host().kept_log() {
         let driver = LogDriver { log: log.clone(), environment: system.environment().clone() };

@@ -2,9 +2,12 @@
 //! what they are for the machine.
 //!
 //! The machine runs the threads of the highest priority in turn, each for its time slice. Threads
-//! without real time have one priority, and slices by their nice values, so that each gets its
-//! share and none starves. Real-time threads have higher priorities.
+//! without real time have slices by their nice values. While they wait for each other, their
+//! priorities fall with what their processes use ([`crate::process::BOTTOM`]): those that compute
+//! have the lowest one, and each gets its share. Real-time threads have higher priorities, which
+//! do not change.
 
+use crate::process::BOTTOM;
 use core::time::Duration;
 
 /// A scheduling policy.
@@ -69,15 +72,17 @@ pub const SLICE: Duration = Duration::from_millis(10);
 /// The machine's priority for threads without real time, and for the real-time priorities. The
 /// server has a higher one.
 const BASE: u8 = 100;
+const _: () = assert!(BOTTOM < BASE);
 const REAL_TIME: core::ops::RangeInclusive<u8> = 101..=118;
 /// The shortest and the longest time slice. A shorter one would go by in the switch itself, and a
 /// longer one would let others wait for too long.
 const SLICES: core::ops::RangeInclusive<u32> = 1_000..=200_000;
 
 impl Schedule {
-    /// Whether a thread with this nice value is scheduled as the machine schedules a new thread.
-    pub fn is_usual(self, nice: i8) -> bool {
-        matches!(self.policy, Policy::Other | Policy::Batch) && nice == 0
+    /// Whether a thread of a process with this nice value and level is scheduled as the machine
+    /// schedules a new thread.
+    pub fn is_usual(self, nice: i8, level: u8) -> bool {
+        matches!(self.policy, Policy::Other | Policy::Batch) && nice == 0 && level == 0
     }
 
     /// Whether the policy is a real-time policy.
@@ -104,14 +109,15 @@ impl Schedule {
         }
     }
 
-    /// The machine's priority, and the time slice in microseconds; 0 for one without end.
-    pub fn for_machine(self, nice: i8) -> (u8, u32) {
+    /// The machine's priority for a thread of a process that has sunk by `level` levels (at most
+    /// [`BOTTOM`]), and the time slice in microseconds; 0 for one without end.
+    pub fn for_machine(self, nice: i8, level: u8) -> (u8, u32) {
         let priority = match self.is_real_time() {
             true => {
                 let (lowest, span) = (*REAL_TIME.start(), REAL_TIME.end() - REAL_TIME.start());
                 lowest + (u16::from(self.priority - 1) * u16::from(span) / u16::from(PRIORITIES - 1)) as u8
             }
-            false => BASE,
+            false => BASE - level.min(BOTTOM),
         };
         (priority, self.turn(nice).as_micros() as u32)
     }
@@ -140,12 +146,22 @@ mod tests {
 
     #[test]
     fn real_time_priorities_are_above_all_nice_values() {
-        let machine = |policy, priority| Schedule { policy, priority, is_reset: false }.for_machine(-20);
+        let machine = |policy, priority| Schedule { policy, priority, is_reset: false }.for_machine(-20, 0);
         assert_eq!(machine(Policy::Other, 0), (100, 200_000));
         assert_eq!(machine(Policy::Idle, 0), (100, 1_000));
         assert_eq!(machine(Policy::Fifo, 1), (101, 0));
         assert_eq!(machine(Policy::RoundRobin, 99), (118, 100_000));
         assert_eq!(machine(Policy::Fifo, 50), (109, 0));
+    }
+
+    #[test]
+    fn use_lowers_all_but_real_time_threads() {
+        let machine =
+            |policy, priority, level| Schedule { policy, priority, is_reset: false }.for_machine(0, level).0;
+        assert_eq!([0, 3, BOTTOM, u8::MAX].map(|level| machine(Policy::Other, 0, level)), [100, 97, 90, 90]);
+        assert_eq!([0, BOTTOM].map(|level| machine(Policy::RoundRobin, 1, level)), [101, 101]);
+        let other = Schedule::default();
+        assert!(other.is_usual(0, 0) && !other.is_usual(0, 1) && !other.is_usual(1, 0));
     }
 
     #[test]

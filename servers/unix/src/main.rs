@@ -280,9 +280,14 @@ async fn live(
     driver.spawn_system_task(async move { network.drive().await })?;
     let (system, clock) = (started.system.clone(), started.system.environment().clone());
     driver.spawn_system_task(async move {
+        let mut next_check = clock.monotonic() + TIME_CHECK;
         loop {
-            clock.sleep_until(clock.monotonic() + TIME_CHECK).await;
-            system.check_periodically();
+            let next_sharing = clock.monotonic() + system.share_processors();
+            clock.sleep_until(next_sharing.min(next_check)).await;
+            if clock.monotonic() >= next_check {
+                system.check_periodically();
+                next_check = clock.monotonic() + TIME_CHECK;
+            }
         }
     })?;
     let status = if options.command.is_empty() {

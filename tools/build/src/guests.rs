@@ -26,7 +26,7 @@ const MODULES: [Program; 3] = [
 ];
 
 /// The programs in the images of guest tests, below /tests/bin.
-const TESTS: [Program; 17] = [
+const TESTS: [Program; 18] = [
     program("attack", "tests/guests/attack.c", "musl-gcc"),
     program("clocks", "tests/guests/clocks.c", "gcc"),
     program("generations", "tests/guests/generations.c", "musl-gcc"),
@@ -43,15 +43,17 @@ const TESTS: [Program; 17] = [
     program("killed", "tests/guests/killed.c", "musl-gcc"),
     program("inspect", "tests/guests/inspect.c", "musl-gcc"),
     program("rights", "tests/guests/rights.c", "musl-gcc"),
+    program("shares", "tests/guests/shares.c", "musl-gcc"),
     program("users", "tests/guests/users.c", "musl-gcc"),
 ];
 
 /// The programs that measure, in the images of benchmarks.
-const BENCHMARKS: [Program; 5] = [
+const BENCHMARKS: [Program; 6] = [
     program("calls", "bench/guests/calls.c", "musl-gcc"),
     program("file-calls", "bench/guests/file-calls.c", "musl-gcc"),
     program("process-calls", "bench/guests/process-calls.c", "musl-gcc"),
     program("lmbench", "bench/guests/lmbench.c", "musl-gcc"),
+    program("network", "bench/guests/network.c", "musl-gcc"),
     program("speedup", "bench/guests/speedup.c", "musl-gcc"),
 ];
 

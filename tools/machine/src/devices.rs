@@ -282,26 +282,25 @@ pub fn stream(number: usize, socket: &Path) -> Result<[String; 4]> {
 /// There is no boot configuration among the modules, or it cannot be read or written.
 pub(crate) fn with_drivers(
     devices: &[Device],
-    ends_after: Option<u64>,
+    ends: Option<&Ends>,
     modules: &mut [(PathBuf, String)],
     scratch: &Path,
 ) -> Result<()> {
     let configuration =
         modules.iter_mut().find(|(file, _)| file.extension().is_some_and(|name| name == "conf"));
     let Some((file, _)) = configuration else { bail!("a system without root has no drivers of devices") };
-    *file = configuration_with(devices, ends_after, file, scratch)?;
+    *file = configuration_with(devices, ends, file, scratch)?;
     Ok(())
 }
 
 /// Writes the boot configuration of this file, before whose servers the drivers of the devices
-/// start, into `scratch`. With `ends_after`, servers that root starts again end again and again,
-/// each time after so many steps of their work. Returns where.
+/// start, into `scratch`. With `ends`, drivers end again and again. Returns where.
 ///
 /// # Errors
 /// It cannot be read or written.
 pub(crate) fn configuration_with(
     devices: &[Device],
-    ends_after: Option<u64>,
+    ends: Option<&Ends>,
     file: &Path,
     scratch: &Path,
 ) -> Result<PathBuf> {
@@ -311,35 +310,48 @@ pub(crate) fn configuration_with(
     let drivers: String = devices.iter().map(|device| device.server).collect();
     let written = directory.join(file.file_name().context("a file has a name")?);
     let mut text = drivers + &text;
-    if let Some(count) = ends_after {
-        text = ending(&text, count);
+    if let Some(ends) = ends {
+        text = ends.ending(&text);
     }
     fs::write(&written, text).with_context(|| format!("writing {}", written.display()))?;
     Ok(written)
 }
 
-/// The boot configuration with the argument by which drivers end after `count` steps, for each
-/// server that root starts again.
-fn ending(text: &str, count: u64) -> String {
-    let mut ending = String::new();
-    // The lines of one server: the first is not indented.
-    let lines: Vec<&str> = text.lines().collect();
-    for server in lines.chunk_by(|_, next| !next.starts_with("server ")) {
-        let mut words = server.iter().map(|line| line.split_whitespace().collect::<Vec<_>>());
-        let is_restarted = words.any(|words| words[..] == ["restart", "yes"]);
-        let has_arguments = |line: &&str| line.trim_start().starts_with("arguments ");
-        for line in server {
-            ending += line;
-            if is_restarted && has_arguments(line) {
-                ending += &format!(" end-after={count}");
+/// Ends of drivers in the middle of their work, for tests of their clients.
+#[derive(Clone, Debug)]
+pub struct Ends {
+    /// After how many steps of its work a driver ends, as often as root starts it again.
+    pub after: u64,
+    /// The server that ends. `None`: each one that root starts again.
+    pub server: Option<String>,
+}
+
+impl Ends {
+    /// The boot configuration with the argument by which these drivers end.
+    fn ending(&self, text: &str) -> String {
+        let count = self.after;
+        let mut ending = String::new();
+        // The lines of one server: the first is not indented.
+        let lines: Vec<&str> = text.lines().collect();
+        for server in lines.chunk_by(|_, next| !next.starts_with("server ")) {
+            let mut words = server.iter().map(|line| line.split_whitespace().collect::<Vec<_>>());
+            let name = server.first().and_then(|line| line.strip_prefix("server ")).map(str::trim);
+            let is_named = self.server.as_deref().is_none_or(|own| name == Some(own));
+            let ends = is_named && words.any(|words| words[..] == ["restart", "yes"]);
+            let has_arguments = |line: &&str| line.trim_start().starts_with("arguments ");
+            for line in server {
+                ending += line;
+                if ends && has_arguments(line) {
+                    ending += &format!(" end-after={count}");
+                }
+                ending += "\n";
             }
-            ending += "\n";
+            if ends && !server.iter().any(has_arguments) {
+                ending += &format!("    arguments  end-after={count}\n");
+            }
         }
-        if is_restarted && !server.iter().any(has_arguments) {
-            ending += &format!("    arguments  end-after={count}\n");
-        }
+        ending
     }
-    ending
 }
 
 /// The arguments by which QEMU adds the devices.
@@ -401,10 +413,12 @@ mod tests {
     fn servers_that_are_started_again_are_told_to_end() {
         let text = "# about\nserver a\n    program  a\n    restart    yes\nserver b\n    arguments  x\n    \
                     restart yes\nserver c\n    arguments  y\n";
-        let ending = ending(text, 7);
+        let ending = Ends { after: 7, server: None }.ending(text);
         let added = ending.lines().filter(|line| !text.lines().any(|other| other == *line));
         assert_eq!(added.collect::<Vec<_>>(), ["    arguments  end-after=7", "    arguments  x end-after=7"]);
         assert!(ending.ends_with("server c\n    arguments  y\n"), "{ending}");
+        let only = Ends { after: 7, server: Some("b".into()) }.ending(text);
+        assert!(only.matches("end-after").count() == 1 && only.contains("x end-after=7"), "{only}");
     }
 
     #[test]

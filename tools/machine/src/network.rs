@@ -159,8 +159,10 @@ impl Machine {
 }
 
 /// The network of a test's machine. Nothing leaves it but to programs of the host that the options
-/// name: at port 7 of 10.0.2.100 one sends back what it gets.
-const OF_TESTS: &str = "user,id=net,restrict=on,guestfwd=tcp:10.0.2.100:7-cmd:cat";
+/// name, at 10.0.2.100: at port 7 one sends back what it gets, and at port 9 one sends the checksum
+/// of what it gets, 1988895 bytes.
+const OF_TESTS: &str = "user,id=net,restrict=on,guestfwd=tcp:10.0.2.100:7-cmd:cat,\
+                        guestfwd=tcp:10.0.2.100:9-cmd:sh -c 'head -c 1988895 | cksum'";
 
 /// The program, for the shell, that answers one request of HTTP with a file of a directory.
 const FILE_SERVER: &str = "tests/guests/host/serve.sh";

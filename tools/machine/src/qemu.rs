@@ -1,6 +1,6 @@
 //! Describes an emulated machine, and makes the QEMU command line for it.
 
-use crate::devices::{self, Device, ScratchDisk};
+use crate::devices::{self, Device, Ends, ScratchDisk};
 use crate::mapped::{self, Mapped};
 use crate::window::{self, Window};
 use anyhow::{Context, Result, bail};
@@ -102,8 +102,8 @@ pub struct Machine {
     /// Devices that the machine has in addition, whose drivers are started where the system has
     /// root and is loaded without an image.
     pub devices: Vec<Device>,
-    /// After how many steps of its work each driver ends, as often as root starts it again.
-    pub ends_after: Option<u64>,
+    /// The drivers that end again and again.
+    pub ends: Option<Ends>,
     /// File systems that the guest mounts at its start, as the Unix server's option has them.
     pub mounts: Vec<String>,
     /// An empty disk, which each run has for itself.
@@ -133,14 +133,14 @@ impl Machine {
     /// As for [`command`](Self::command).
     pub(crate) fn with_drivers(&self, scratch: &Path) -> Result<Machine> {
         let mut machine = Machine { devices: Vec::new(), ..self.clone() };
-        if self.devices.is_empty() && self.ends_after.is_none() {
+        if self.devices.is_empty() && self.ends.is_none() {
             return Ok(machine);
         }
         let names = self.modules.iter().map(|module| module_name(module));
         let Some(name) = names.into_iter().find(|name| name.ends_with(".conf")) else {
             bail!("a system without root has no drivers of devices");
         };
-        let written = devices::configuration_with(&self.devices, self.ends_after, &self.file(name), scratch)?;
+        let written = devices::configuration_with(&self.devices, self.ends.as_ref(), &self.file(name), scratch)?;
         machine.elsewhere.insert(name.into(), written);
         machine.modules.extend(self.devices.iter().map(|device| device.program.to_string()));
         Ok(machine)
@@ -215,8 +215,8 @@ impl Machine {
             }
             files.push((path, module[name.len()..].to_string()));
         }
-        if !self.devices.is_empty() || self.ends_after.is_some() {
-            devices::with_drivers(&self.devices, self.ends_after, &mut files, scratch)?;
+        if !self.devices.is_empty() || self.ends.is_some() {
+            devices::with_drivers(&self.devices, self.ends.as_ref(), &mut files, scratch)?;
             qemu.args(devices::arguments(&self.devices));
         }
         let mapped = match self.boot {

@@ -5,7 +5,7 @@
 //! of its machine models, boot paths and processor counts. Its verdict comes from the TAP lines
 //! that a program prints, from texts that must appear on the console, or from both.
 
-use crate::devices::ScratchDisk;
+use crate::devices::{Ends, ScratchDisk};
 use crate::keys;
 use crate::network;
 use crate::qemu::{self, Accelerator, Boot, Machine};
@@ -62,6 +62,8 @@ pub struct Suite {
     pub repository: Vec<String>,
     /// After how many steps of its work each driver ends, as often as root starts it again.
     ends_after: Option<u64>,
+    /// The server that ends so, if it is only one.
+    ends: Option<String>,
     /// Whether instructions are counted instead of time. Not for suites about races, since
     /// processors take turns then.
     #[serde(default)]
@@ -472,7 +474,7 @@ impl Suite {
                     .flat_map(ScratchDisk::devices)
                     .chain(self.network.then_some(network::NET))
                     .collect(),
-                ends_after: self.ends_after,
+                ends: self.ends_after.map(|after| Ends { after, server: self.ends.clone() }),
                 disk: own_disk,
                 extra: self.qemu.iter().cloned().chain(network::of_tests(self.network)).collect(),
                 ..Machine::default()

@@ -51,6 +51,7 @@ impl Stack {
         self.net.routes.retain(|route| route.interface != interface);
         self.net.forget_neighbours(interface);
         self.net.links.retain(|link| link.public.index != interface);
+        self.tell_taps(interface);
         self.net.generation += 1;
         Ok(())
     }
@@ -83,6 +84,7 @@ impl Stack {
             self.net.routes.retain(|route| route.interface != interface);
             self.net.forget_neighbours(interface);
             self.net.end_v6(interface);
+            self.tell_taps(interface);
         }
         self.pump();
         Ok(())

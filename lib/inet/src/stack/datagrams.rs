@@ -15,6 +15,8 @@ use crate::types::*;
 
 /// The protocol's number.
 pub(super) const UDP: u8 = 17;
+/// Bytes of its header.
+const UDP_HEADER: usize = 8;
 
 impl Stack {
     /// Takes a datagram of UDP.
@@ -30,9 +32,9 @@ impl Stack {
         }
         let local = Endpoint::new(packet.destination, datagram.dst_port(), packet.interface);
         let remote = Endpoint::new(packet.source, datagram.src_port(), packet.interface);
-        let payload = &bytes[8..length];
+        let datagram = &bytes[..length];
         if packet.cast != Cast::Local {
-            self.spread(packet, PortKey { protocol: UDP, port: local.port }, &remote, payload);
+            self.spread(packet, PortKey { protocol: UDP, port: local.port }, &remote, datagram);
             return Ok(());
         }
         let flow = FlowKey::new(UDP, &local, &remote);
@@ -47,14 +49,14 @@ impl Stack {
             }
         };
         match id {
-            Some(id) => self.deliver(id, packet, &remote, payload),
+            Some(id) => self.deliver(id, packet, &remote, datagram, UDP_HEADER),
             None => self.answer_unreachable(packet, bytes, Unreachable::Port),
         }
         Ok(())
     }
 
-    /// Gives a datagram to every socket of a port that takes it.
-    fn spread(&mut self, packet: &Packet, key: PortKey, remote: &Endpoint, payload: &[u8]) {
+    /// Gives a datagram of UDP to every socket of a port that takes it.
+    fn spread(&mut self, packet: &Packet, key: PortKey, remote: &Endpoint, datagram: &[u8]) {
         let Some(port) = self.ports.get(&key) else { return };
         for id in port.bound.clone() {
             let fits = self.socket(id).is_ok_and(|socket| {
@@ -63,18 +65,18 @@ impl Stack {
                     && (packet.cast == Cast::Broadcast || member(socket, packet))
             });
             if fits {
-                self.deliver(id, packet, remote, payload);
+                self.deliver(id, packet, remote, datagram, UDP_HEADER);
             }
         }
     }
 
-    /// Puts a datagram into a socket's queue.
-    fn deliver(&mut self, id: SocketId, packet: &Packet, remote: &Endpoint, payload: &[u8]) {
+    /// Puts a datagram into a socket's queue, without its header of `header` bytes.
+    fn deliver(&mut self, id: SocketId, packet: &Packet, remote: &Endpoint, datagram: &[u8], header: usize) {
         let Stack { sockets, net, .. } = self;
         let Ok(socket) = find(sockets, id) else { return };
         let received = Received {
             copied: 0,
-            length: payload.len(),
+            length: datagram.len() - header,
             from: Some(remote.shown(socket.family())),
             to: Some(packet.destination),
             interface: packet.interface,
@@ -84,7 +86,7 @@ impl Stack {
             link: None,
             options: HeaderOptions::of(packet.header),
         };
-        socket.put(net, (payload, &[]), received);
+        socket.put(net, (datagram, &[]), header, received);
     }
 
     /// Gives an answer to an echo request to the socket that asked.
@@ -97,7 +99,7 @@ impl Stack {
             socket.peer.is_none_or(|peer| peer.address == remote.address)
         });
         if let Some(id) = found {
-            self.deliver(id, packet, &remote, message);
+            self.deliver(id, packet, &remote, message, 0);
         }
     }
 
@@ -141,7 +143,7 @@ impl Stack {
                 link: None,
                 options: HeaderOptions::of(packet.header),
             };
-            socket.put(net, (header, payload), received);
+            socket.put(net, (header, payload), 0, received);
         }
         found
     }

@@ -60,9 +60,9 @@ impl Stack {
         } else {
             LinkClass::Other
         };
-        let promiscuous = link.public.promiscuous;
+        let promiscuous = link.public.promiscuous || link.watchers > 0;
         if self.net.tapping && (class != LinkClass::Other || promiscuous) {
-            self.tap(interface, frame, class);
+            self.tap(interface, frame, class, None);
         }
         if class == LinkClass::Other {
             return;
@@ -87,8 +87,12 @@ impl Stack {
                 counters.received_bytes += bytes.len() as u64;
             });
             if self.net.tapping {
-                self.tap(LO, bytes, LinkClass::Host);
+                self.tap(LO, bytes, LinkClass::Host, None);
             }
+        }
+        if !matches!(bytes[12..ETHERNET], [0, 0] | [0x08, 0x00] | [0x86, 0xdd]) {
+            // A frame of another type, which a packet socket sent.
+            return;
         }
         let packet = &bytes[ETHERNET..];
         let result = match packet.first().map(|byte| byte >> 4) {

@@ -209,7 +209,7 @@ impl Stack {
     /// Gives packet sockets the frames that have been sent.
     fn tap_sent(&mut self) {
         while let Some(tapped) = self.net.tapped.pop_front() {
-            self.tap(tapped.interface, &tapped.bytes, LinkClass::Outgoing);
+            self.tap(tapped.interface, &tapped.bytes, LinkClass::Outgoing, tapped.sender);
             self.net.recycle(tapped.bytes);
         }
     }

@@ -2,15 +2,37 @@
 
 use super::{Stack, find};
 use crate::error::{Error, Result};
+use crate::filter::Program;
+use crate::net::Net;
 use crate::output::ETHERNET;
+use crate::socket::Role;
 use crate::types::*;
 
 /// Frames of every type.
 const ALL: u16 = 3;
+/// What a packet socket can ask interfaces for, at most.
+const MEMBERSHIPS: usize = 64;
+
+impl Net {
+    /// Counts the sockets that ask an interface for frames to other systems.
+    pub(crate) fn watch(&mut self, interface: InterfaceIndex, membership: Membership, begins: bool) {
+        if membership == Membership::Promiscuous
+            && let Some(link) = self.link_mut(interface)
+        {
+            link.watchers = if begins { link.watchers + 1 } else { link.watchers.saturating_sub(1) };
+        }
+    }
+}
 
 impl Stack {
-    /// Gives a frame to the packet sockets that want it.
-    pub(super) fn tap(&mut self, interface: InterfaceIndex, frame: &[u8], class: LinkClass) {
+    /// Gives a frame to the packet sockets that want it, but for the one that sent it.
+    pub(super) fn tap(
+        &mut self,
+        interface: InterfaceIndex,
+        frame: &[u8],
+        class: LinkClass,
+        sender: Option<SocketId>,
+    ) {
         if frame.len() < ETHERNET {
             return;
         }
@@ -31,24 +53,26 @@ impl Stack {
             let Kind::Packet { protocol: wanted, cooked } = socket.kind else { continue };
             // What is sent is seen only by those that see everything.
             let fits = (wanted == ALL || wanted == protocol && class != LinkClass::Outgoing)
-                && socket.options.interface.is_none_or(|bound| bound == interface);
+                && socket.options.interface.is_none_or(|bound| bound == interface)
+                && sender != Some(socket.id);
             if !fits {
                 continue;
             }
-            let header = if cooked { &[][..] } else { &shown[..] };
+            let hidden = if cooked { ETHERNET } else { 0 };
+            let whole = ETHERNET + payload.len() - hidden;
             let received = Received {
                 copied: 0,
-                length: header.len() + payload.len(),
+                length: whole,
                 from: None,
                 to: None,
                 interface,
                 hops: 0,
                 traffic_class: 0,
                 time: net.now,
-                link: Some(LinkHeader { source, protocol, class }),
+                link: Some(LinkHeader { source, protocol, class, whole }),
                 options: HeaderOptions::default(),
             };
-            socket.put(net, (header, payload), received);
+            socket.put(net, (&shown, payload), hidden, received);
         }
     }
 
@@ -65,10 +89,7 @@ impl Stack {
         if !link.public.up {
             return Err(Error::NetworkDown);
         }
-        if link.public.loopback {
-            return Err(Error::NotSupported);
-        }
-        let (mtu, mac) = (link.public.mtu, link.public.mac);
+        let (mtu, mac, loopback) = (link.public.mtu, link.public.mac, link.public.loopback);
         if data.len() > mtu + if cooked { 0 } else { ETHERNET } {
             return Err(Error::MessageTooLong);
         }
@@ -82,7 +103,87 @@ impl Stack {
             bytes.extend_from_slice(&protocol.to_be_bytes());
         }
         bytes.extend_from_slice(data);
-        self.net.queue(interface, Frame { bytes, checksum: None, segment: None })?;
+        if loopback {
+            self.net.loop_back_of(bytes, interface, Some(id))?;
+        } else {
+            self.net.queue_of(interface, Frame { bytes, checksum: None, segment: None }, Some(id))?;
+        }
         Ok(data.len())
+    }
+
+    /// Adds what a packet socket asks an interface for, or takes it back; it can be asked for
+    /// several times.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` for the interface, `AddressNotAvailable` if it was not asked for, `NotSupported`
+    /// for other sockets, `NoBufferSpace`.
+    pub fn watch(
+        &mut self,
+        id: SocketId,
+        interface: InterfaceIndex,
+        membership: Membership,
+        begins: bool,
+    ) -> Result<()> {
+        let Stack { sockets, net, .. } = self;
+        let socket = find(sockets, id)?;
+        let (Kind::Packet { .. }, Role::Datagrams(datagrams)) = (socket.kind, &mut socket.role) else {
+            return Err(Error::NotSupported);
+        };
+        let entry = (interface, membership);
+        if begins {
+            net.link(interface).ok_or(Error::NotFound)?;
+            if datagrams.memberships.len() >= MEMBERSHIPS {
+                return Err(Error::NoBufferSpace);
+            }
+            datagrams.memberships.push(entry);
+        } else {
+            let at = datagrams.memberships.iter().position(|known| *known == entry);
+            datagrams.memberships.swap_remove(at.ok_or(Error::AddressNotAvailable)?);
+        }
+        net.watch(interface, membership, begins);
+        Ok(())
+    }
+
+    /// What happened to the frames for a packet socket since this was last asked for.
+    ///
+    /// # Errors
+    ///
+    /// `NotSupported` for other sockets.
+    pub fn take_statistics(&mut self, id: SocketId) -> Result<PacketStatistics> {
+        let socket = self.socket_mut(id)?;
+        match (socket.kind, &mut socket.role) {
+            (Kind::Packet { .. }, Role::Datagrams(datagrams)) => {
+                Ok(core::mem::take(&mut datagrams.statistics))
+            }
+            _ => Err(Error::NotSupported),
+        }
+    }
+
+    /// Sets the filter that decides which packets a socket receives, or removes it. Answers whether
+    /// there was one.
+    ///
+    /// # Errors
+    ///
+    /// `NotSupported` for a stream.
+    pub fn set_filter(&mut self, id: SocketId, filter: Option<Program>) -> Result<bool> {
+        let socket = self.socket_mut(id)?;
+        if matches!(socket.kind, Kind::Tcp(_)) {
+            return Err(Error::NotSupported);
+        }
+        Ok(core::mem::replace(&mut socket.filter, filter).is_some())
+    }
+
+    /// Tells packet sockets that are bound to an interface that it is down.
+    pub(super) fn tell_taps(&mut self, interface: InterfaceIndex) {
+        let Stack { sockets, net, taps, .. } = self;
+        for id in taps {
+            if let Ok(socket) = find(sockets, *id)
+                && socket.options.interface == Some(interface)
+            {
+                socket.error = Some(Error::NetworkDown);
+                socket.announce(net);
+            }
+        }
     }
 }

@@ -33,6 +33,7 @@ impl Stack {
             peer: None,
             port: PortUse::None,
             role,
+            filter: None,
             error: None,
             announced: false,
         });
@@ -67,8 +68,11 @@ impl Stack {
                 connection.release(&mut self.net);
             }
             Role::Datagrams(datagrams) => {
-                let Datagrams { bytes, groups, .. } = *datagrams;
+                let Datagrams { bytes, groups, memberships, .. } = *datagrams;
                 self.net.shrink(bytes);
+                for (interface, membership) in memberships {
+                    self.net.watch(interface, membership, false);
+                }
                 for (group, interface) in groups {
                     self.net.leave(interface, group);
                 }

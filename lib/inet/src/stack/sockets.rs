@@ -92,7 +92,8 @@ impl Stack {
         Ok(())
     }
 
-    /// Binds a packet socket to frames of one type at one interface, or at all.
+    /// Binds a packet socket to frames of one type at one interface, or at all. If the interface is
+    /// down, that becomes the socket's error.
     ///
     /// # Errors
     ///
@@ -103,13 +104,19 @@ impl Stack {
         protocol: u16,
         interface: Option<InterfaceIndex>,
     ) -> Result<()> {
+        let mut down = false;
         if let Some(interface) = interface {
-            self.net.link(interface).ok_or(Error::NotFound)?;
+            down = !self.net.link(interface).ok_or(Error::NotFound)?.public.up;
         }
-        let socket = self.socket_mut(id)?;
+        let Stack { sockets, net, .. } = self;
+        let socket = find(sockets, id)?;
         let Kind::Packet { cooked, .. } = socket.kind else { return Err(Error::NotSupported) };
         socket.kind = Kind::Packet { protocol, cooked };
         socket.options.interface = interface;
+        if down {
+            socket.error = Some(Error::NetworkDown);
+            socket.announce(net);
+        }
         Ok(())
     }
 

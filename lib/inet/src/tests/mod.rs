@@ -5,6 +5,7 @@ mod dhcp;
 mod discovery;
 mod hostile;
 mod loopback;
+mod packets;
 mod rules;
 mod wrap;
 

@@ -17,14 +17,13 @@ use macadamia_sync::SpinLock;
 
 pub use crate::machine::ExceptionState;
 pub use exception::{Exception, ExceptionHandler, ExceptionKind, Handled};
-pub use schedule::{AGE_INTERVAL, BASE_LEVEL, LEVELS, Policy, PriorityRange};
+pub use schedule::{AGE_INTERVAL, BASE_LEVEL, LEVELS, Policy, PriorityRange, RecentUse};
 
 use crate::machine::{ExecutionContext, Machine, PageFault, ThreadState, Times};
 use crate::personality::Personality;
 use crate::processor_set::ProcessorSet;
 use crate::task::Task;
 use crate::{KernError, KernResult};
-use schedule::Usage;
 
 /// The settings that the context has been given.
 #[derive(Default)]
@@ -42,7 +41,7 @@ struct Wanted<M: Machine, P: Personality<M>> {
     base: u8,
     /// The most urgent level that the base may be set to.
     most_urgent: u8,
-    usage: Usage,
+    usage: RecentUse,
     handler: Option<Arc<dyn ExceptionHandler<M, P>>>,
     set: Arc<ProcessorSet<M>>,
     /// The processor that the context is assigned to; `None` until it is first given one.
@@ -125,7 +124,7 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
             policy: Policy::TimeSharing,
             base: base.max(set.most_urgent()),
             most_urgent: set.most_urgent(),
-            usage: Usage::starting(machine.now(), 0),
+            usage: RecentUse::starting(machine.now(), 0),
             handler: None,
             processor: None,
             set,

@@ -53,36 +53,45 @@ impl PriorityRange {
 
 /// The recent use of the processor by a thread. Times are in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Usage {
+pub struct RecentUse {
     /// The processor time used, multiplied by 5/8 in each interval.
     decayed: u64,
     /// The thread's total processor time at the last reading.
     seen: u64,
-    /// When the time was last read.
+    /// Until when the use has decayed.
     at: u64,
 }
 
-impl Usage {
-    /// The usage of a thread that starts now and has used `time` before.
-    pub(super) fn starting(now: u64, time: u64) -> Self {
+impl RecentUse {
+    /// The use by a thread that starts now and has used `time` before.
+    pub fn starting(now: u64, time: u64) -> Self {
         Self { decayed: 0, seen: time, at: now }
     }
 
-    /// Adds the processor time that was used until `now`.
-    pub(super) fn age(&mut self, now: u64, time: u64) {
-        let intervals = (now.saturating_sub(self.at) + AGE_INTERVAL / 2) / AGE_INTERVAL;
+    /// The use with which a thread begins that this one makes now, and that has used no time.
+    pub fn inherited(&self) -> Self {
+        Self { seen: 0, ..*self }
+    }
+
+    /// Adds the processor time that was used until `now`. `time` is the total since the start. How
+    /// often this is called makes no difference to how the use decays.
+    pub fn age(&mut self, now: u64, time: u64) {
+        let intervals = now.saturating_sub(self.at) / AGE_INTERVAL;
         for _ in 0..intervals.min(64) {
             self.decayed = self.decayed * 5 / 8;
         }
-        if intervals > 0 {
-            self.at = now;
-        }
+        self.at += intervals * AGE_INTERVAL;
         self.decayed += time.saturating_sub(self.seen);
         self.seen = time;
     }
 
+    /// Makes the use at least that of `other`, which has decayed until the same time.
+    pub fn raise_to(&mut self, other: &Self) {
+        self.decayed = self.decayed.max(other.decayed);
+    }
+
     /// The level of a time-sharing thread with this base level.
-    pub(super) fn level(&self, base: u8) -> u8 {
+    pub fn level(&self, base: u8) -> u8 {
         let sunk = (self.decayed / LEVEL_COST).min(u64::from(LEVELS));
         (u64::from(base) + sunk).min(u64::from(LEVELS - 1)) as u8
     }
@@ -99,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_always_runs_sinks_to_the_end_and_rises_when_it_rests() {
-        let mut usage = Usage::starting(0, 0);
+        let mut usage = RecentUse::starting(0, 0);
         let mut levels = Vec::new();
         for second in 1..=20 {
             usage.age(second * AGE_INTERVAL, second * AGE_INTERVAL);
@@ -114,10 +123,21 @@ mod tests {
 
     #[test]
     fn half_the_processor_is_a_level_between() {
-        let mut usage = Usage::starting(0, 0);
+        let mut usage = RecentUse::starting(0, 0);
         (1..=30).for_each(|second| usage.age(second * AGE_INTERVAL, second * AGE_INTERVAL / 2));
         assert_eq!(usage.level(BASE_LEVEL), BASE_LEVEL + 9);
         assert!((48..=51).contains(&usage.percent()));
+    }
+
+    #[test]
+    fn frequent_readings_do_not_change_how_use_decays() {
+        let (mut often, mut seldom) = (RecentUse::starting(0, 0), RecentUse::starting(0, 0));
+        // The readings end just before and just after the end of an interval.
+        for tenth in 1..=109 {
+            often.age(tenth * AGE_INTERVAL / 10, tenth * AGE_INTERVAL / 10);
+        }
+        (1..=11).for_each(|second| seldom.age(second * AGE_INTERVAL, second * AGE_INTERVAL));
+        assert!(often.decayed.abs_diff(seldom.decayed) <= AGE_INTERVAL / 8, "{often:?} {seldom:?}");
     }
 
     #[test]

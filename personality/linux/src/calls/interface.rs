@@ -29,6 +29,7 @@ const SIOCSIFMTU: u32 = 0x8922;
 const SIOCGIFHWADDR: u32 = 0x8927;
 const SIOCGIFINDEX: u32 = 0x8933;
 const SIOCGIFTXQLEN: u32 = 0x8942;
+const SIOCETHTOOL: u32 = 0x8946;
 const SIOCOUTQ: u32 = 0x5411;
 
 /// Bytes of struct ifreq, and of the name that it begins with.
@@ -40,6 +41,12 @@ const NAME: usize = 16;
 pub(super) async fn request<M: Machine>(call: &Call<'_, M>, socket: &Socket, request: u32) -> Done {
     let network = &call.system().vfs().network;
     match (request, socket) {
+        (SIOCETHTOOL, _) => {
+            let entry = call.read::<REQUEST>(call.arg(2)).await?;
+            network.with(|stack| named(stack, &entry).map(drop))?;
+            // No interface has settings of its device that programs could ask for.
+            return Err(Error::EOPNOTSUPP.into());
+        }
         (SIOCATMARK, Socket::Internet(socket)) => {
             let at_mark = network.with(|stack| stack.queued(socket.id())).map_err(Error::from)?.at_mark;
             call.write(call.arg(2), &u32::from(at_mark).to_le_bytes()).await?;

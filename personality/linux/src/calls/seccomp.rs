@@ -1,11 +1,12 @@
 //! seccomp(2), and the same by prctl(2): filters of system calls.
 
 use crate::call::{Call, Done};
-use crate::filter::{Action, Filters, INSTRUCTION_SIZE, LENGTH_LIMIT};
+use crate::filter::{Action, Filters};
 use crate::layout::Fields;
 use crate::traced::filters_of;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use inet::filter::{INSTRUCTION_SIZE, LENGTH_LIMIT};
 use mach::Machine;
 use unix::process::{Pid, Table};
 use unix::{Error, Privilege, Result};
@@ -61,19 +62,24 @@ fn set_strict<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
+/// The instructions of the program that a struct sock_fprog at `at` names. `EINVAL` if there are
+/// none, or too many.
+pub(crate) async fn read_program<M: Machine>(call: &Call<'_, M>, at: u64) -> Result<Vec<u8>> {
+    let header: [u8; 16] = call.read(at).await?;
+    let (length, address) = (usize::from(header.u16_at(0)?), header.u64_at(8)?);
+    if length == 0 || length > LENGTH_LIMIT {
+        return Err(Error::EINVAL);
+    }
+    call.memory().read_bytes(address, length * INSTRUCTION_SIZE).await
+}
+
 /// Adds a filter to the calling thread, or to all threads of its process. `EACCES` unless exec
 /// gives the thread no privileges any more, or the thread may administer the system.
 async fn set_filter<M: Machine>(call: &Call<'_, M>, flags: u32, argument: u64) -> Done {
     if flags & !(ALL_THREADS | LOG | SPECULATION | NO_SUCH_THREAD) != 0 {
         return Err(Error::EINVAL.into());
     }
-    // A struct sock_fprog.
-    let header: [u8; 16] = call.read(argument).await?;
-    let (length, address) = (usize::from(header.u16_at(0)?), header.u64_at(8)?);
-    if length == 0 || length > LENGTH_LIMIT {
-        return Err(Error::EINVAL.into());
-    }
-    let bytes = call.memory().read_bytes(address, length * INSTRUCTION_SIZE).await?;
+    let bytes = read_program(call, argument).await?;
     if !call.thread.credentials().no_new_privileges && !call.has(Privilege::Administrator) {
         return Err(Error::EACCES.into());
     }

@@ -1,6 +1,7 @@
 //! Addresses of sockets.
 
 use super::netlink::NetlinkAddress;
+use super::packet::PacketAddress;
 use crate::layout::Fields;
 use crate::layout::inet::to_internet_address;
 use crate::layout::socket::{address, to_address};
@@ -15,6 +16,7 @@ pub(crate) enum Address {
     Unix(UnixAddress),
     Internet(SocketAddr),
     Netlink(NetlinkAddress),
+    Packet(PacketAddress),
 }
 
 impl Address {
@@ -24,6 +26,7 @@ impl Address {
             Address::Unix(name) => to_address(name),
             Address::Internet(address) => to_internet_address(address),
             Address::Netlink(address) => address.to_bytes(),
+            Address::Packet(address) => address.to_bytes(),
         }
     }
 }

@@ -11,7 +11,7 @@ use inet::{Family, InterfaceIndex, Kind, SendFlags};
 use unix::file::OpenFile;
 use unix::socket::{InetReceiveHow, InetReceived, InetSocket, inet_socket};
 use unix::vfs::{Caller, OpenFlags};
-use unix::{Error, Result, UserBuffer};
+use unix::{Environment, Error, Result, UserBuffer};
 
 /// Levels of options and control messages.
 pub(crate) const LEVEL_SOCKET: u32 = 1;
@@ -44,6 +44,8 @@ pub(crate) enum Asked {
     Options,
     /// IP_RETOPTS. A source route would be reversed, but such packets are not received.
     ReturnOptions,
+    /// PACKET_AUXDATA.
+    PacketData,
 }
 
 impl Asked {
@@ -159,13 +161,7 @@ pub(super) async fn receive(
         unix::resolve_message(to, length, true).await?;
         return receive_error(socket, to);
     }
-    let how = InetReceiveHow {
-        peek: flags.contains(MessageFlags::PEEK),
-        wait_all: flags.contains(MessageFlags::WAIT_ALL),
-        urgent: flags.contains(MessageFlags::OUT_OF_BAND),
-        discard: flags.contains(MessageFlags::TRUNCATED),
-        nonblock,
-    };
+    let how = how(flags, nonblock);
     let received = socket.receive(caller, to, how).await?;
     let control = control(socket, caller, &received);
     let shown = if how.urgent { MessageFlags::OUT_OF_BAND } else { MessageFlags::empty() };
@@ -179,28 +175,26 @@ pub(super) async fn receive(
     })
 }
 
+/// How to receive by these flags.
+pub(super) fn how(flags: MessageFlags, nonblock: bool) -> InetReceiveHow {
+    InetReceiveHow {
+        peek: flags.contains(MessageFlags::PEEK),
+        wait_all: flags.contains(MessageFlags::WAIT_ALL),
+        urgent: flags.contains(MessageFlags::OUT_OF_BAND),
+        discard: flags.contains(MessageFlags::TRUNCATED),
+        nonblock,
+    }
+}
+
 /// The control messages that the receiver has asked for: level, type and data of each.
 fn control(socket: &InetSocket, caller: &Caller<'_>, received: &InetReceived) -> Vec<(u32, u32, Vec<u8>)> {
     let asked = socket.options().control;
-    let mut control = Vec::new();
     if asked == 0 || received.source.is_none() {
-        return control;
+        return Vec::new();
     }
+    let mut control: Vec<_> = time(socket, &*caller.vfs.environment, received).into_iter().collect();
     let is_asked = |what: Asked| asked & what.bit() != 0;
     let level = if socket.is_v6() { LEVEL_V6 } else { LEVEL_V4 };
-    let environment = &caller.vfs.environment;
-    let age = environment.monotonic().saturating_sub(received.time).as_nanos() as i128;
-    let now = environment.realtime();
-    let arrived = i128::from(now.seconds) * 1_000_000_000 + i128::from(now.nanoseconds) - age;
-    let time = |unit: i128| {
-        let (seconds, rest) = (arrived.div_euclid(1_000_000_000), arrived.rem_euclid(1_000_000_000));
-        [(seconds as i64).to_le_bytes(), ((rest / unit) as i64).to_le_bytes()].concat()
-    };
-    if is_asked(Asked::ExactTime) {
-        control.push((LEVEL_SOCKET, 35, time(1)));
-    } else if is_asked(Asked::Time) {
-        control.push((LEVEL_SOCKET, 29, time(1000)));
-    }
     if let (true, Some(destination)) = (is_asked(Asked::PacketInfo), received.destination) {
         let destination = match destination {
             IpAddr::V4(ip) if socket.is_v6() => ip.to_ipv6_mapped().into(),
@@ -227,6 +221,32 @@ fn control(socket: &InetSocket, caller: &Caller<'_>, received: &InetReceived) ->
         }
     }
     control
+}
+
+/// The seconds and nanoseconds of the real time at which a message arrived.
+pub(super) fn arrival(environment: &dyn Environment, received: &InetReceived) -> (i64, u32) {
+    const SECOND: i128 = 1_000_000_000;
+    let age = environment.monotonic().saturating_sub(received.time).as_nanos() as i128;
+    let now = environment.realtime();
+    let arrived = i128::from(now.seconds) * SECOND + i128::from(now.nanoseconds) - age;
+    (arrived.div_euclid(SECOND) as i64, arrived.rem_euclid(SECOND) as u32)
+}
+
+/// The control message with the time of arrival, if the receiver has asked for it.
+pub(super) fn time(
+    socket: &InetSocket,
+    environment: &dyn Environment,
+    received: &InetReceived,
+) -> Option<(u32, u32, Vec<u8>)> {
+    let asked = socket.options().control;
+    let (kind, unit) = match () {
+        () if asked & Asked::ExactTime.bit() != 0 => (35, 1),
+        () if asked & Asked::Time.bit() != 0 => (29, 1000),
+        () => return None,
+    };
+    let (seconds, nanoseconds) = arrival(environment, received);
+    let data = [seconds.to_le_bytes(), i64::from(nanoseconds / unit).to_le_bytes()].concat();
+    Some((LEVEL_SOCKET, kind, data))
 }
 
 /// Receives an entry of the queue of errors: the payload of the packet that caused it, and a struct

@@ -4,6 +4,7 @@ mod address;
 pub(crate) mod inet;
 mod message;
 mod netlink;
+pub(crate) mod packet;
 
 pub(crate) use address::Address;
 pub(crate) use message::{MessageFlags, Received, Sending};
@@ -12,6 +13,7 @@ use crate::layout::inet::{FAMILY_V4, FAMILY_V6, internet_address};
 use crate::layout::socket::{self, FAMILY_UNIX, socket_type};
 use alloc::sync::Arc;
 use netlink::{FAMILY_NETLINK, NetlinkAddress, NetlinkSocket};
+use packet::{FAMILY_PACKET, PacketSocket};
 use unix::file::OpenFile;
 use unix::socket::{
     InetSocket, PeerCredentials, ReceiveHow, SendHow, Shutdown, SocketOptions, SocketType, UnixSocket,
@@ -25,6 +27,7 @@ pub(crate) enum Socket {
     Unix(Arc<UnixSocket>),
     Internet(Arc<InetSocket>),
     Netlink(Arc<NetlinkSocket>),
+    Packet(Arc<PacketSocket>),
 }
 
 /// Whether the file is a socket, of any family.
@@ -46,6 +49,7 @@ pub(crate) fn create(
         Ok(FAMILY_V4) => inet::create(caller, false, kind, protocol, flags),
         Ok(FAMILY_V6) => inet::create(caller, true, kind, protocol, flags),
         Ok(FAMILY_NETLINK) => netlink::create(caller, kind, protocol, flags),
+        Ok(FAMILY_PACKET) => packet::create(caller, kind, protocol, flags),
         _ => Err(Error::EAFNOSUPPORT),
     }
 }
@@ -82,7 +86,17 @@ impl Socket {
     pub(crate) fn of(file: &OpenFile) -> Option<Socket> {
         let internet = || file.object_as().map(Socket::Internet);
         let netlink = || file.object_as().map(Socket::Netlink);
-        file.object_as().map(Socket::Unix).or_else(internet).or_else(netlink)
+        let packet = || file.object_as().map(Socket::Packet);
+        file.object_as().map(Socket::Unix).or_else(internet).or_else(netlink).or_else(packet)
+    }
+
+    /// The socket of the stack that this is, or that it is made of.
+    pub(crate) fn of_stack(&self) -> Option<&InetSocket> {
+        match self {
+            Socket::Internet(socket) => Some(socket),
+            Socket::Packet(socket) => Some(socket.inner()),
+            Socket::Unix(_) | Socket::Netlink(_) => None,
+        }
     }
 
     /// The number of the socket's family.
@@ -92,6 +106,7 @@ impl Socket {
             Socket::Internet(socket) if socket.is_v6() => FAMILY_V6,
             Socket::Internet(_) => FAMILY_V4,
             Socket::Netlink(_) => FAMILY_NETLINK,
+            Socket::Packet(_) => FAMILY_PACKET,
         }
     }
 
@@ -101,6 +116,7 @@ impl Socket {
             Socket::Unix(_) => 0,
             Socket::Internet(socket) => inet::protocol(socket),
             Socket::Netlink(socket) => socket.protocol(),
+            Socket::Packet(socket) => socket.protocol(),
         }
     }
 
@@ -110,6 +126,7 @@ impl Socket {
             Socket::Unix(socket) => socket.kind(),
             Socket::Internet(socket) => socket.kind(),
             Socket::Netlink(socket) => socket.kind(),
+            Socket::Packet(socket) => socket.inner().kind(),
         }
     }
 
@@ -124,6 +141,7 @@ impl Socket {
             Socket::Unix(socket) => socket.options(),
             Socket::Internet(socket) => socket.options(),
             Socket::Netlink(socket) => socket.options(),
+            Socket::Packet(socket) => socket.inner().options(),
         }
     }
 
@@ -133,6 +151,7 @@ impl Socket {
             Socket::Unix(socket) => socket.set_options(options),
             Socket::Internet(socket) => socket.set_options(options),
             Socket::Netlink(socket) => socket.set_options(options),
+            Socket::Packet(socket) => socket.inner().set_options(options),
         }
     }
 
@@ -141,6 +160,7 @@ impl Socket {
         match self {
             Socket::Unix(socket) => socket.take_error(),
             Socket::Internet(socket) => socket.take_error(),
+            Socket::Packet(socket) => socket.inner().take_error(),
             Socket::Netlink(_) => None,
         }
     }
@@ -150,7 +170,7 @@ impl Socket {
         match self {
             Socket::Unix(socket) => socket.is_listening(),
             Socket::Internet(socket) => socket.is_listening(),
-            Socket::Netlink(_) => false,
+            Socket::Netlink(_) | Socket::Packet(_) => false,
         }
     }
 
@@ -158,7 +178,7 @@ impl Socket {
     pub(crate) fn peer_credentials(&self) -> Option<PeerCredentials> {
         match self {
             Socket::Unix(socket) => socket.peer_credentials(),
-            Socket::Internet(_) | Socket::Netlink(_) => None,
+            Socket::Internet(_) | Socket::Netlink(_) | Socket::Packet(_) => None,
         }
     }
 
@@ -168,6 +188,7 @@ impl Socket {
             Socket::Unix(socket) => Ok(Address::Unix(socket.address())),
             Socket::Internet(socket) => socket.address().map(Address::Internet),
             Socket::Netlink(socket) => Ok(Address::Netlink(socket.address())),
+            Socket::Packet(socket) => Ok(Address::Packet(socket.address())),
         }
     }
 
@@ -178,6 +199,7 @@ impl Socket {
             Socket::Internet(socket) => socket.peer_address().map(Address::Internet),
             // The peer is the system.
             Socket::Netlink(_) => Ok(Address::Netlink(NetlinkAddress::default())),
+            Socket::Packet(_) => Err(Error::EOPNOTSUPP),
         }
     }
 
@@ -187,6 +209,7 @@ impl Socket {
             Socket::Unix(socket) => socket.bind(caller, socket::address(bytes)?).await,
             Socket::Internet(socket) => socket.bind(caller, internet_address(bytes, socket.is_v6())?),
             Socket::Netlink(socket) => socket.bind(caller, bytes),
+            Socket::Packet(socket) => socket.bind(bytes),
         }
     }
 
@@ -195,7 +218,7 @@ impl Socket {
         match self {
             Socket::Unix(socket) => socket.listen(caller, backlog),
             Socket::Internet(socket) => socket.listen(backlog),
-            Socket::Netlink(_) => Err(Error::EOPNOTSUPP),
+            Socket::Netlink(_) | Socket::Packet(_) => Err(Error::EOPNOTSUPP),
         }
     }
 
@@ -209,6 +232,7 @@ impl Socket {
             }
             Socket::Internet(socket) => socket.connect(caller, inet::of_peer(socket, bytes)?, nonblock).await,
             Socket::Netlink(socket) => socket.connect(caller, bytes),
+            Socket::Packet(_) => Err(Error::EOPNOTSUPP),
         }
     }
 
@@ -222,7 +246,7 @@ impl Socket {
         match self {
             Socket::Unix(socket) => socket.accept(caller, nonblock, flags).await,
             Socket::Internet(socket) => socket.accept(caller, nonblock, flags).await,
-            Socket::Netlink(_) => Err(Error::EOPNOTSUPP),
+            Socket::Netlink(_) | Socket::Packet(_) => Err(Error::EOPNOTSUPP),
         }
     }
 
@@ -234,7 +258,7 @@ impl Socket {
                 Ok(())
             }
             Socket::Internet(socket) => socket.shutdown(how),
-            Socket::Netlink(_) => Err(Error::EOPNOTSUPP),
+            Socket::Netlink(_) | Socket::Packet(_) => Err(Error::EOPNOTSUPP),
         }
     }
 
@@ -264,8 +288,13 @@ impl Socket {
                 socket.send(caller, from, how).await
             }
             Socket::Internet(socket) => inet::send(socket, caller, from, sending).await,
-            Socket::Netlink(socket) => loop {
-                match socket.send(caller, from, &sending) {
+            Socket::Netlink(_) | Socket::Packet(_) => loop {
+                let attempt = match self {
+                    Socket::Packet(socket) => socket.try_send(from, sending.destination.as_deref()),
+                    Socket::Netlink(socket) => socket.send(caller, from, &sending),
+                    _ => return Err(Error::EOPNOTSUPP),
+                };
+                match attempt {
                     Ok(count) => return Ok(count),
                     Err(AttemptError::Failed(error)) => return Err(error),
                     Err(_) => {
@@ -297,6 +326,7 @@ impl Socket {
             }
             Socket::Internet(socket) => inet::receive(socket, caller, to, flags, nonblock).await,
             Socket::Netlink(socket) => socket.receive(caller, to, flags, nonblock).await,
+            Socket::Packet(socket) => socket.receive(caller, to, flags, nonblock).await,
         }
     }
 }

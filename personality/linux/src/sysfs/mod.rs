@@ -1,13 +1,16 @@
 //! The file system of /sys, with the files that describe processors: those that `lscpu`,
 //! get_nprocs(3) and language run-times read (Linux' Documentation/ABI, sysfs-devices-system-cpu);
-//! terminals; and disks, as `lsblk` and others read them (`disks`). No file can be written.
+//! terminals; disks, as `lsblk` and others read them (`disks`); and interfaces of the network
+//! (`network`). No file can be written.
 //!
-//! The tree is made again when the disks have changed. A node shows the tree in which it was found.
+//! The tree is made again when disks or interfaces have come or gone. A node shows the tree in
+//! which it was found.
 //!
 //! Each processor is shown as a core of one package in one memory node: programs learn only how
 //! many processors there are.
 
 mod disks;
+mod network;
 mod terminals;
 
 #[cfg(test)]
@@ -22,6 +25,7 @@ use alloc::vec::Vec;
 use core::fmt::Write;
 use unix::devfs::Terminals;
 use unix::disk::Device;
+use unix::network::Network;
 use unix::sync::SpinLock;
 use unix::vfs::{
     DeviceNumber, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Link, Metadata, Mode,
@@ -50,51 +54,61 @@ type Nodes = BTreeMap<String, (u64, Content)>;
 /// What gives the disks and partitions that the system has now.
 type Devices = dyn Fn() -> Vec<Device> + Send + Sync;
 
+/// What there is besides processors, at the moment at which a tree is made.
+type Places = (Vec<disks::Place>, Vec<network::Place>);
+
+/// What the nodes are about.
+pub(crate) struct Hardware {
+    /// How many processors there are, at most 64.
+    pub(crate) processors: usize,
+    /// The terminals.
+    pub(crate) terminals: Option<Arc<Terminals>>,
+    /// The disks that there are at any time.
+    pub(crate) devices: Box<Devices>,
+    /// The network, with its interfaces.
+    pub(crate) network: Arc<Network>,
+}
+
 /// The /sys of a system.
 pub(crate) struct Sysfs {
-    processors: usize,
-    terminals: Option<Arc<Terminals>>,
-    devices: Box<Devices>,
-    /// The present tree, and the devices with which it was made.
-    present: SpinLock<(Vec<disks::Place>, Arc<Nodes>)>,
+    hardware: Hardware,
+    /// The present tree, and what it was made of.
+    present: SpinLock<(Places, Arc<Nodes>)>,
     device: DeviceNumber,
     made: Timestamp,
 }
 
-/// Makes a /sys for this many processors, at most 64, for these terminals, and for the disks that
-/// there are at any time; returns its root directory.
-pub(crate) fn make(
-    processors: usize,
-    terminals: Option<Arc<Terminals>>,
-    devices: Box<Devices>,
-    now: Timestamp,
-) -> VnodeRef {
-    let processors = processors.clamp(1, MOST_PROCESSORS);
-    let nodes = Arc::new(tree(processors, terminals.as_ref(), &[]));
-    let (present, device) = (SpinLock::new((Vec::new(), nodes.clone())), DeviceNumber::unnamed());
-    let system = Arc::new(Sysfs { processors, terminals, devices, present, device, made: now });
+/// Makes a /sys; returns its root directory.
+pub(crate) fn make(mut hardware: Hardware, now: Timestamp) -> VnodeRef {
+    hardware.processors = hardware.processors.clamp(1, MOST_PROCESSORS);
+    let places = Places::default();
+    let nodes = Arc::new(tree(&hardware, &[], &places.1));
+    let (present, device) = (SpinLock::new((places, nodes.clone())), DeviceNumber::unnamed());
+    let system = Arc::new(Sysfs { hardware, present, device, made: now });
     Arc::new(Node { system, nodes, path: String::new() })
 }
 
 impl Sysfs {
-    /// The tree with the disks that there are now.
+    /// The tree with the disks and interfaces that there are now.
     fn nodes(&self) -> Arc<Nodes> {
-        let devices = (self.devices)();
-        let places: Vec<_> = devices.iter().map(disks::place).collect();
+        let devices = (self.hardware.devices)();
+        let places: Places =
+            (devices.iter().map(disks::place).collect(), network::places(&self.hardware.network));
         {
             let present = self.present.lock();
             if present.0 == places {
                 return present.1.clone();
             }
         }
-        let nodes = Arc::new(tree(self.processors, self.terminals.as_ref(), &devices));
+        let nodes = Arc::new(tree(&self.hardware, &devices, &places.1));
         *self.present.lock() = (places, nodes.clone());
         nodes
     }
 }
 
-/// All nodes, for this many processors, these terminals and these devices.
-fn tree(processors: usize, terminals: Option<&Arc<Terminals>>, devices: &[Device]) -> Nodes {
+/// All nodes, with these disks and these interfaces.
+fn tree(hardware: &Hardware, devices: &[Device], interfaces: &[network::Place]) -> Nodes {
+    let processors = hardware.processors;
     let mut nodes = BTreeMap::from([(String::new(), Content::Directory(0))]);
     let mut add = |path: &str, content: Option<Content>| {
         make_directories(&mut nodes, path);
@@ -102,10 +116,11 @@ fn tree(processors: usize, terminals: Option<&Arc<Terminals>>, devices: &[Device
             nodes.insert(path.to_string(), content);
         }
     };
-    for directory in ["block/", "class/block/", "dev/block/"] {
+    for directory in ["block/", "class/block/", "class/net/", "dev/block/"] {
         add(directory, None);
     }
     devices.iter().for_each(|device| disks::add(device, &mut add));
+    interfaces.iter().for_each(|interface| network::add(&hardware.network, interface, &mut add));
     let mut add = |path: &str, content| add(path, Some(content));
     for (name, text) in texts(processors) {
         add(&format!("devices/system/{name}"), Content::File(text + "\n"));
@@ -117,7 +132,7 @@ fn tree(processors: usize, terminals: Option<&Arc<Terminals>>, devices: &[Device
             add(&format!("bus/{kind}/devices/{kind}{index}"), Content::Link(target));
         }
     }
-    for (path, content) in terminals.into_iter().flat_map(terminals::nodes) {
+    for (path, content) in hardware.terminals.iter().flat_map(terminals::nodes) {
         add(&path, content);
     }
     let numbered = nodes.into_iter().enumerate();
@@ -229,7 +244,7 @@ impl Node {
         self.present().at(path)
     }
 
-    /// The root directory with the disks that there are now; another node is as it was found.
+    /// The root directory with the disks and interfaces that there are now; another node is as it was found.
     fn present(&self) -> Tree<'_> {
         let nodes = if self.path.is_empty() { self.system.nodes() } else { self.nodes.clone() };
         Tree { system: &self.system, nodes }

@@ -10,9 +10,41 @@ use unix::{Bytes, Environment};
 fn world(processors: usize) -> World {
     let w = World::new();
     w.mkdir("/sys");
-    let root = make(processors, None, Box::new(Vec::new), w.environment.realtime());
+    let root = sys(&w, processors, None, Box::new(Vec::new));
     now(w.caller().mount(b"/sys", root, "sysfs", MountFlags::empty())).unwrap();
     w
+}
+
+/// A /sys of the world.
+fn sys(w: &World, processors: usize, terminals: Option<Arc<Terminals>>, devices: Box<Devices>) -> VnodeRef {
+    let network = w.caller().vfs.network.clone();
+    make(Hardware { processors, terminals, devices, network }, w.environment.realtime())
+}
+
+#[test]
+fn interfaces_are_listed_with_their_addresses_and_counters() {
+    let w = world(1);
+    let text = |path: &str| {
+        let file = w.open(&format!("/sys/class/net/{path}"), OpenFlags::READ).unwrap();
+        String::from_utf8(w.read(&file, 5000).unwrap()).unwrap()
+    };
+    assert_eq!(text("lo/address"), "00:00:00:00:00:00\n");
+    assert_eq!([text("lo/flags"), text("lo/type"), text("lo/ifindex")], ["0x49\n", "772\n", "1\n"]);
+    assert_eq!([text("lo/operstate"), text("lo/mtu")], ["unknown\n", "65536\n"]);
+    assert!(w.open("/sys/class/net/eth0/mtu", OpenFlags::READ).is_err());
+    assert!(w.open("/sys/class/net/lo/speed", OpenFlags::READ).is_err());
+    let network = w.caller().vfs.network.clone();
+    let index = network.attach("eth0", [2, 0, 0, 0, 0, 2], 1500, inet::Offload::default()).unwrap();
+    assert_eq!([text("eth0/address"), text("eth0/operstate")], ["02:00:00:00:00:02\n", "down\n"]);
+    network.with(|stack| stack.set_up(index, true)).unwrap();
+    assert_eq!(
+        [text("eth0/operstate"), text("eth0/carrier"), text("eth0/flags")],
+        ["up\n", "1\n", "0x1043\n"]
+    );
+    assert_eq!(text("eth0/statistics/rx_bytes"), "0\n");
+    network.received(index, &[0xff; 60], false);
+    assert_eq!(text("eth0/statistics/rx_bytes"), "60\n");
+    assert_eq!(text("eth0/uevent"), "INTERFACE=eth0\nIFINDEX=2\n");
 }
 
 struct NoProcesses;
@@ -46,7 +78,7 @@ fn terminals_are_listed_and_the_visible_one_is_named() {
         virtual_consoles: Some(consoles.clone()),
         ptys,
     };
-    let root = make(1, Some(Arc::new(terminals)), Box::new(Vec::new), w.environment.realtime());
+    let root = sys(&w, 1, Some(Arc::new(terminals)), Box::new(Vec::new));
     now(w.caller().mount(b"/sys", root, "sysfs", MountFlags::empty())).unwrap();
     let text = |path: &str| {
         let file = w.open(&format!("/sys/class/tty/{path}"), OpenFlags::READ).unwrap();
@@ -112,7 +144,7 @@ fn files_show_the_number_of_processors() {
 
 #[test]
 fn every_directory_lists_its_entries() {
-    let root = make(2, None, Box::new(Vec::new), Timestamp::default());
+    let root = sys(&World::new(), 2, None, Box::new(Vec::new));
     let processors = find(&root, "devices/system/cpu").unwrap();
     let expected = ["cpu0", "cpu1", "isolated", "kernel_max", "offline", "online", "possible", "present"];
     assert_eq!(names(&processors), expected);
@@ -145,7 +177,7 @@ fn no_file_can_be_written_made_or_removed() {
     assert_eq!(w.open(path, OpenFlags::READ_WRITE).err(), Some(Error::EACCES));
     let file = w.open(path, OpenFlags::READ).unwrap();
     assert_eq!(w.open("/sys/file", OpenFlags::WRITE | OpenFlags::CREATE).err(), Some(Error::EACCES));
-    let root = make(2, None, Box::new(Vec::new), Timestamp::default());
+    let root = sys(&World::new(), 2, None, Box::new(Vec::new));
     let metadata = find(&root, &path[5..]).unwrap().metadata();
     assert_eq!((metadata.mode, metadata.size), (Mode::new(0o444), 4096));
     assert_eq!(w.read(&file, 1), Ok(b"0".to_vec()));
@@ -205,7 +237,7 @@ fn disks_and_partitions_come_and_go() {
     let part = Device { disk, partition: Some(partition) };
     let shown = Arc::new(SpinLock::new(vec![whole, part]));
     let devices = shown.clone();
-    let root = make(1, None, Box::new(move || devices.lock().clone()), Timestamp::default());
+    let root = sys(&World::new(), 1, None, Box::new(move || devices.lock().clone()));
     let text = |path: &str| {
         let mut bytes = Bytes::empty(200);
         let file = find(&root, path).unwrap();

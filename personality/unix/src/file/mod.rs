@@ -361,6 +361,7 @@ impl OpenFile {
         self.check_mapping(write_shared)?;
         match (self.vnode(), &self.object) {
             (Some(vnode), None) => vnode.memory(),
+            (_, Some(object)) => object.memory(),
             _ => Err(Error::ENODEV),
         }
     }

@@ -5,7 +5,7 @@ use crate::pipe::PipeEnd;
 use crate::poll::{PollQueue, Readiness};
 use crate::socket::UnixSocket;
 use crate::tty::Terminal;
-use crate::vfs::{Caller, FileType, OpenContext, OpenFlags};
+use crate::vfs::{Caller, FileMemory, FileType, OpenContext, OpenFlags};
 use crate::{AttemptError, Error, Result, UserBuffer};
 use alloc::sync::Arc;
 use core::any::Any;
@@ -131,6 +131,11 @@ pub trait FileObject: Any + Send + Sync {
     /// Whether a mapping of the object is one of zeros (/dev/zero).
     fn maps_zeros(&self) -> bool {
         false
+    }
+
+    /// The memory that mmap(2) maps for this object. `ENODEV` if it has none.
+    fn memory(&self) -> Result<Arc<dyn FileMemory>> {
+        Err(Error::ENODEV)
     }
 
     /// The pipe end that this object is, if it is one.

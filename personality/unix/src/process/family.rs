@@ -2,6 +2,7 @@
 
 use super::children::Children;
 use super::records::{Phase, Process, Stop, Thread, stored_name};
+use super::sharing::Share;
 use super::state::{IndexedState, ProcessState};
 use super::table::Table;
 use super::{Control, Limits, Pid, Resource, Usage};
@@ -95,6 +96,7 @@ impl Table {
             is_dumpable: true,
             time_warnings: 0,
             ended_usage: Usage::default(),
+            share: Share::starting(now),
             credentials: credentials.clone(),
             name: stored_name(b"init"),
             children_usage: Usage::default(),
@@ -214,6 +216,7 @@ impl Table {
     }
 
     fn create_process(&mut self, caller: Pid, caller_pid: Pid, pid: Pid, new: &NewThread) -> Result<()> {
+        let share = self.share_of_child(caller_pid, new.now);
         let caller_thread = self.thread(caller)?;
         let origin = self.process(caller_pid)?;
         let actions = match new.share_actions {
@@ -263,6 +266,7 @@ impl Table {
             is_dumpable: origin.is_dumpable,
             time_warnings: 0,
             ended_usage: Usage::default(),
+            share,
             credentials: caller_thread.credentials.clone(),
             name: caller_thread.name,
             children_usage: Usage::default(),
@@ -282,14 +286,16 @@ impl Table {
     /// [`Schedule::for_machine`] says. `ESRCH`.
     pub fn machine_schedule(&self, tid: Pid) -> Result<(u8, u32)> {
         let thread = self.thread(tid)?;
-        Ok(thread.schedule.for_machine(self.process(thread.pid)?.nice))
+        let process = self.process(thread.pid)?;
+        Ok(thread.schedule.for_machine(process.nice, process.share.level()))
     }
 
     /// The same for a thread whose underlying thread is new; `None` if it has these values already.
     pub(crate) fn unusual_schedule(&self, tid: Pid) -> Option<(u8, u32)> {
         let thread = self.thread(tid).ok()?;
-        let nice = self.process(thread.pid).ok()?.nice;
-        (!thread.schedule.is_usual(nice)).then(|| thread.schedule.for_machine(nice))
+        let process = self.process(thread.pid).ok()?;
+        let (nice, level) = (process.nice, process.share.level());
+        (!thread.schedule.is_usual(nice, level)).then(|| thread.schedule.for_machine(nice, level))
     }
 
     /// Removes a thread that [`Table::create`] made and that never ran, because the rest of clone

@@ -2,6 +2,7 @@
 
 use super::children::Children;
 use super::dump::Dump;
+use super::sharing::Share;
 use super::state::IndexedState;
 use super::trace::{Tracer, Tracing};
 use super::{ExactPid, Limits, Pid, Usage};
@@ -214,6 +215,8 @@ pub struct Process {
     pub(super) time_warnings: u64,
     /// Resources that the ended threads of the process used.
     pub(super) ended_usage: Usage,
+    /// What the process has used lately, which lowers its priority.
+    pub(super) share: Share,
     /// Credentials of the first thread; they stay after that thread has ended.
     pub(super) credentials: Arc<Credentials>,
     /// The process's name (prctl(2), `ps`); it stays after its threads have ended.

@@ -2,6 +2,7 @@
 
 use super::ids::Allocator;
 use super::records::{Phase, Process, Records, Thread, stored_name};
+use super::sharing::Contention;
 use super::state::Group;
 use super::{Control, ExactPid, Listener, Pid, Usage};
 use crate::account::{Account, Capacity, Settings};
@@ -70,6 +71,8 @@ pub struct Table {
     pub(super) forks: u64,
     /// Resources that processes used which have been removed.
     pub(super) gone: Usage,
+    /// Whether threads wait for processors.
+    pub(super) contention: Contention,
     pub(super) wakes: Vec<Wake>,
     pub(super) reports: Vec<FatalReport>,
 }
@@ -90,6 +93,7 @@ impl Table {
             max_threads: capacity.threads,
             forks: 0,
             gone: Usage::default(),
+            contention: Contention::default(),
             wakes: Vec::new(),
             reports: Vec::new(),
         }

@@ -7,6 +7,7 @@ mod indexes;
 mod inspect;
 mod jobs;
 mod programs;
+mod sharing;
 mod signals;
 mod time;
 

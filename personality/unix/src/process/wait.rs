@@ -80,7 +80,9 @@ impl Table {
             return Ok(Some(report));
         }
         if child.is_zombie() {
+            let share = child.share;
             self.remove_process(pid);
+            self.leave_share(parent, share, own.user_time + own.system_time);
             self.process_mut(parent)?.children_usage += usage;
         } else {
             self.change_state(pid, |state| state.unreported = None);

@@ -131,7 +131,6 @@ impl<M: Machine> Resources<M> {
         };
         let tid = system.processes().with(|table| table.create(caller, new))?;
         let unstarted = Unstarted { system, tid, thread: thread.clone(), kept: false };
-        thread.begin_schedule(tid)?;
         if self.is_observed() && system.processes().with(|table| table.is_observed(tid)) {
             thread.observe_calls();
         }
@@ -152,6 +151,8 @@ impl<M: Machine> Resources<M> {
             }
             threads.insert(tid, thread);
         }
+        // Now that the thread can be found, a change of its priority after this one reaches it.
+        unstarted.thread.begin_schedule(tid)?;
         let id = tid.number().to_le_bytes();
         // If the address that the program gave cannot be written, the id is not stored, and that is
         // no error.

@@ -140,7 +140,6 @@ impl<M: Machine> Resources<M> {
         };
         let thread = system.create_thread(&memory, self.inner_for_exec(descriptors)).await?;
         thread.context.set_affinity(self.context.affinity()).map_err(context_error)?;
-        thread.begin_schedule(self.tid())?;
         system.processes().become_only_thread(self.tid()).await?;
         leaving.await;
 
@@ -162,6 +161,9 @@ impl<M: Machine> Resources<M> {
         self.context.end();
         let replaced = system.life.threads.lock().replace(old_tid, pid, thread.clone());
         drop((old, replaced));
+        // Now that the thread can be found, a change of its priority after this one reaches it. It
+        // exists, so that this does not fail.
+        let _ = thread.begin_schedule(pid);
         system.timers().delete_all(system.processes(), pid, false);
         thread.descriptors().close_for_exec();
         Ok(Executed { thread, state: Box::new(ThreadState::at_start(loaded.start, pointer)) })

@@ -254,6 +254,22 @@ impl<M: Machine> System<M> {
         self.host().give_memory_back();
     }
 
+    /// Lowers and raises the priorities of threads by what their processes have used lately.
+    /// Returns after how long it has to be called again.
+    pub fn share_processors(&self) -> Duration {
+        let (now, processors) = (self.environment().monotonic(), self.host().processors());
+        let (changed, next) = self
+            .processes()
+            .with(|table| (table.share_processors(now, processors), table.until_next_sharing()));
+        for tid in changed {
+            // A thread that has ended meanwhile has no priority.
+            if let Some(thread) = self.thread(tid) {
+                let _ = thread.apply_schedule(tid);
+            }
+        }
+        next
+    }
+
     /// What all memory for programs and files is used for.
     pub fn memory_use(&self) -> MemoryUse {
         let VmStatistics { free, active, inactive, wired } = self.vm().statistics();

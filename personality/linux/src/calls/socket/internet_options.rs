@@ -197,7 +197,8 @@ const IGNORED: [(u32, u32); 11] = [
 /// Whether the socket has options of this level.
 fn has_level(socket: &InetSocket, level: u32) -> bool {
     match level {
-        LEVEL_SOCKET | LEVEL_V4 => true,
+        LEVEL_SOCKET => true,
+        LEVEL_V4 => !matches!(socket.protocol(), Kind::Packet { .. }),
         LEVEL_V6 => socket.is_v6(),
         LEVEL_TCP => matches!(socket.protocol(), Kind::Tcp(_)),
         LEVEL_RAW | LEVEL_ICMP_V6 => matches!(socket.protocol(), Kind::Raw(..)),

@@ -2,6 +2,7 @@
 
 mod internet_options;
 mod options;
+mod packet_options;
 mod transfer;
 
 pub(crate) use options::{getsockopt, setsockopt, takes_error};

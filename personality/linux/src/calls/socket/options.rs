@@ -1,12 +1,14 @@
 //! setsockopt(2) and getsockopt(2).
 
-use super::{internet_options, socket_file};
+use super::packet_options::{ATTACH_FILTER, DETACH_FILTER, LOCK_FILTER};
+use super::{internet_options, packet_options, socket_file};
 use crate::call::{Call, Done};
 use crate::errno;
 use crate::layout::Fields;
 use crate::layout::socket::{timeout, to_credentials, to_socket_type};
 use crate::layout::time::to_timeval;
 use crate::socket::Socket;
+use crate::socket::packet::LEVEL_PACKET;
 use alloc::vec::Vec;
 use core::time::Duration;
 use mach::Machine;
@@ -30,6 +32,7 @@ const SEND_BUFFER_FORCE: u32 = 32;
 const RECEIVE_BUFFER_FORCE: u32 = 33;
 const PROTOCOL: u32 = 38;
 const DOMAIN: u32 = 39;
+const FILTER_EXTENSIONS: u32 = 48;
 /// Options that have no effect on Unix sockets, on Linux neither, but that programs can set and
 /// read back: DEBUG, REUSEADDR, DONTROUTE, BROADCAST, KEEPALIVE, OOBINLINE, REUSEPORT.
 const WITHOUT_EFFECT: [u32; 7] = [1, 2, 5, 6, 9, 10, 15];
@@ -43,10 +46,18 @@ pub(crate) async fn setsockopt<M: Machine>(call: &Call<'_, M>) -> Done {
     const OPTION_MAXIMUM: usize = 256;
     let (_, socket) = socket_file(call)?;
     let (level, option, length) = (call.uint(1), call.uint(2), call.int(4));
-    if let Socket::Internet(socket) = &socket {
+    if let Some(inner) = socket.of_stack() {
         let length = usize::try_from(length).map_err(|_| Error::EINVAL)?.min(OPTION_MAXIMUM);
         let bytes = call.memory().read_bytes(call.arg(3), length).await?;
-        if let Some(done) = internet_options::set(socket, level, option, &bytes) {
+        if level == LEVEL_SOCKET && matches!(option, ATTACH_FILTER | DETACH_FILTER | LOCK_FILTER) {
+            packet_options::change_filter(call, inner, option, &bytes).await?;
+            return Ok(0);
+        }
+        if let (Socket::Packet(socket), LEVEL_PACKET) = (&socket, level) {
+            packet_options::set(call, socket, option, &bytes).await?;
+            return Ok(0);
+        }
+        if let Some(done) = internet_options::set(inner, level, option, &bytes) {
             done?;
             return Ok(0);
         }
@@ -107,7 +118,13 @@ pub(crate) async fn getsockopt<M: Machine>(call: &Call<'_, M>) -> Done {
     let room = call.read::<4>(call.arg(4)).await?.i32_at(0)?;
     let room = usize::try_from(room).map_err(|_| Error::EINVAL)?;
     let own = match &socket {
-        Socket::Internet(socket) => internet_options::get(socket, call.uint(1), call.uint(2)),
+        Socket::Packet(socket) if call.uint(1) == LEVEL_PACKET => {
+            let argument = if room < 4 { 0 } else { call.read::<4>(call.arg(3)).await?.u32_at(0)? };
+            Some(packet_options::get(socket, call.uint(2), argument))
+        }
+        Socket::Internet(_) | Socket::Packet(_) => {
+            socket.of_stack().and_then(|inner| internet_options::get(inner, call.uint(1), call.uint(2)))
+        }
         _ if call.uint(1) != LEVEL_SOCKET => Some(Err(Error::EOPNOTSUPP)),
         _ => None,
     };
@@ -151,6 +168,9 @@ fn option_value(socket: &Socket, options: &SocketOptions, option: u32) -> Result
         ACCEPTS => number(socket.is_listening().into()),
         PROTOCOL => number(socket.protocol()),
         DOMAIN => number(socket.family().into()),
+        LOCK_FILTER => number((options.kept >> LOCK_FILTER & 1) as u32),
+        // The last of the values that filters can load by negative offsets (SKF_AD_MAX).
+        FILTER_EXTENSIONS => number(64),
         option if WITHOUT_EFFECT.contains(&option) => number((options.kept >> option & 1) as u32),
         _ => return Err(Error::ENOPROTOOPT),
     })

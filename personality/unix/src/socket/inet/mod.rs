@@ -23,7 +23,14 @@ use inet::{Family, Kind, Options, SocketId};
 /// Bytes that are charged for the stack's part of a socket.
 const STACK_BYTES: u64 = 1024;
 
-/// A socket of an internet domain.
+/// What takes the messages of a socket as soon as they arrive.
+pub trait Taker: Send + Sync {
+    /// Called when the socket may have received something, before those that wait for it are
+    /// woken. Must not block.
+    fn arrived(&self);
+}
+
+/// A socket of an internet domain, or of packets of an interface.
 pub struct InetSocket {
     this: Weak<InetSocket>,
     network: Arc<Network>,
@@ -34,29 +41,17 @@ pub struct InetSocket {
     queue: PollQueue,
     /// A connection has been begun, and no call has been told yet that it was made.
     is_connecting: AtomicBool,
+    /// Takes what arrives, if there is such a thing.
+    taker: SpinLock<Option<Weak<dyn Taker>>>,
+    /// Whether there is, so that most sockets need not look.
+    has_taker: AtomicBool,
     /// The charge for the socket, to the user that made or accepted it.
     charge: Charge,
 }
 
-/// Makes a socket. `EPERM` for a raw socket without the privilege, `ENOMEM`, `ENOBUFS`.
+/// Makes a socket as a file. Errors as [`InetSocket::open`].
 pub fn inet_socket(caller: &Caller<'_>, kind: Kind, flags: OpenFlags) -> Result<Arc<OpenFile>> {
-    let is_raw = matches!(kind, Kind::Raw(..) | Kind::Packet { .. });
-    if is_raw && !caller.identity.has(Privilege::RawNetwork) {
-        return Err(Error::EPERM);
-    }
-    let charge = charge(caller)?;
-    let network = caller.vfs.network.clone();
-    let socket = network.with_state(|state| {
-        let (id, options) = (state.stack.open(kind)?, SocketOptions::default());
-        // The stack has made the socket just now, so it knows it.
-        let _ = state.stack.configure(id, |stack| {
-            stack.send_buffer = options.send_buffer;
-            stack.receive_buffer = options.receive_buffer;
-            stack.owner = caller.identity.user;
-        });
-        Ok::<_, Error>(InetSocket::make(&network, state, id, kind, options, charge))
-    })?;
-    Ok(OpenFile::of_object(socket, flags | OpenFlags::READ_WRITE))
+    Ok(OpenFile::of_object(InetSocket::open(caller, kind)?, flags | OpenFlags::READ_WRITE))
 }
 
 fn charge(caller: &Caller<'_>) -> Result<Charge> {
@@ -72,6 +67,26 @@ fn family_of(kind: Kind) -> Option<Family> {
 }
 
 impl InetSocket {
+    /// Makes a socket. `EPERM` for a raw socket without the privilege, `ENOMEM`, `ENOBUFS`.
+    pub fn open(caller: &Caller<'_>, kind: Kind) -> Result<Arc<InetSocket>> {
+        let is_raw = matches!(kind, Kind::Raw(..) | Kind::Packet { .. });
+        if is_raw && !caller.identity.has(Privilege::RawNetwork) {
+            return Err(Error::EPERM);
+        }
+        let charge = charge(caller)?;
+        let network = caller.vfs.network.clone();
+        network.with_state(|state| {
+            let (id, options) = (state.stack.open(kind)?, SocketOptions::default());
+            // The stack has made the socket just now, so it knows it.
+            let _ = state.stack.configure(id, |stack| {
+                stack.send_buffer = options.send_buffer;
+                stack.receive_buffer = options.receive_buffer;
+                stack.owner = caller.identity.user;
+            });
+            Ok::<_, Error>(InetSocket::make(&network, state, id, kind, options, charge))
+        })
+    }
+
     /// Makes the socket of a program for a socket of the stack.
     fn make(
         network: &Arc<Network>,
@@ -89,6 +104,8 @@ impl InetSocket {
             options: SpinLock::new(options),
             queue: PollQueue::new(),
             is_connecting: AtomicBool::new(false),
+            taker: SpinLock::new(None),
+            has_taker: AtomicBool::new(false),
             charge,
         });
         state.register(id, socket.this.clone());
@@ -206,8 +223,20 @@ impl InetSocket {
         Ok(done?)
     }
 
+    /// Lets `taker` take what arrives from now on.
+    pub fn set_taker(&self, taker: Weak<dyn Taker>) {
+        *self.taker.lock() = Some(taker);
+        self.has_taker.store(true, Ordering::Release);
+    }
+
     /// Wakes the tasks that wait for the socket.
     pub(crate) fn wake(&self, events: Readiness) {
+        if self.has_taker.load(Ordering::Acquire) {
+            let taker = self.taker.lock().as_ref().and_then(Weak::upgrade);
+            if let Some(taker) = taker {
+                taker.arrived();
+            }
+        }
         self.queue.wake(events);
     }
 }

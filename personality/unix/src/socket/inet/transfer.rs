@@ -4,18 +4,20 @@ use super::InetSocket;
 use crate::network::attempt;
 use crate::poll::{Readiness, until_ready_or_deadline};
 use crate::socket::SocketType;
-use crate::user_buffer::{copy_out_all, resolve_message};
+use crate::user_buffer::{copy_in_all, copy_out_all, resolve_message};
 use crate::vfs::Caller;
 use crate::{AttemptError, Error, Result, UserBuffer};
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
-use inet::{ErrorReport, HeaderOptions, InterfaceIndex, ReceiveFlags, SendFlags, State};
+use inet::{ErrorReport, HeaderOptions, InterfaceIndex, LinkHeader, ReceiveFlags, SendFlags, State};
 
 /// The most bytes of a stream that are given to the stack at a time.
 const PIECE: usize = 65536;
 /// The most bytes of a datagram.
 const DATAGRAM: usize = 65535;
+/// The most bytes of a frame, with its header.
+const FRAME: usize = 65536 + 14;
 /// Up to this many bytes are copied through a buffer that need not be allocated.
 const SMALL: usize = 512;
 
@@ -55,6 +57,8 @@ pub struct InetReceived {
     pub time: Duration,
     /// The options in the header of the packet (IPv4).
     pub options: HeaderOptions,
+    /// The header of the frame, for a packet socket.
+    pub link: Option<LinkHeader>,
 }
 
 impl InetSocket {
@@ -181,8 +185,29 @@ impl InetSocket {
         }
     }
 
+    /// Tries once to send a frame by a packet socket: a whole frame, or a payload of this type to
+    /// this hardware address if the socket has no headers. `EMSGSIZE`, `ENETDOWN`, `ENOBUFS`,
+    /// `ENODEV`.
+    pub fn try_send_frame(
+        &self,
+        from: &mut dyn UserBuffer,
+        interface: InterfaceIndex,
+        protocol: u16,
+        to: [u8; 6],
+    ) -> Result<usize, AttemptError> {
+        let count = from.remaining();
+        if count > FRAME {
+            return Err(Error::EMSGSIZE.into());
+        }
+        let mut small = [0; SMALL];
+        let mut large = Vec::new();
+        let bytes = buffer(&mut small, &mut large, count)?;
+        copy_in_all(from, bytes)?;
+        attempt(self.network.with(|stack| stack.send_frame(self.id, bytes, interface, protocol, to)))
+    }
+
     /// Tries once to receive, without blocking.
-    pub(super) fn try_receive(
+    pub fn try_receive(
         &self,
         to: &mut dyn UserBuffer,
         how: InetReceiveHow,
@@ -226,6 +251,7 @@ impl InetSocket {
                 traffic_class: received.traffic_class,
                 time: crate::network::duration(received.time),
                 options: received.options,
+                link: received.link,
             })
         })
     }
