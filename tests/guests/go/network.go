@@ -108,7 +108,7 @@ func pages() {
 	fmt.Println("pages", right, "over", atomic.LoadInt64(&connections))
 }
 
-// Datagrams that come with the addresses of their senders, and one to a port that is nobody's.
+// Datagrams that come with the addresses of their senders, and one to a port without a socket.
 func datagrams() {
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
 	must(err)

@@ -10,15 +10,19 @@ use mac_machine::qemu::Machine;
 use mac_machine::suites::Suite;
 use serde::Deserialize;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 /// The longest answer that is read before it counts as wrong.
 const LONGEST: usize = 1 << 24;
+
+/// How often a connection that waits for an answer looks whether another one has failed.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// What the host does in a step of a script.
 #[derive(Clone, Debug, Deserialize)]
@@ -125,17 +129,16 @@ impl Questions {
             self.each > 0 && self.times.is_multiple_of(self.each),
             "each connection has `each` questions"
         );
-        let next = AtomicUsize::new(0);
+        let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
         let connections = self.times / self.each;
         let one_after_the_other = || {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= connections {
+                if number >= connections || failed.load(Ordering::Relaxed) {
                     return Ok(());
                 }
-                let connected = self.connection(port, ends);
-                if let Err(error) = connected {
-                    next.store(connections, Ordering::Relaxed);
+                if let Err(error) = self.connection(port, ends, &failed) {
+                    failed.store(true, Ordering::Relaxed);
                     return Err(error.context(format!("connection {number} of {connections}")));
                 }
             }
@@ -150,17 +153,26 @@ impl Questions {
         })
     }
 
-    /// One connection.
-    fn connection(&self, port: u16, ends: &[u8]) -> Result<()> {
+    /// One connection. It is given up when another one has failed.
+    fn connection(&self, port: u16, ends: &[u8], failed: &AtomicBool) -> Result<()> {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
         stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(LOOK))?;
+        let read = |mut stream: &TcpStream, part: &mut [u8]| {
+            loop {
+                match stream.read(part) {
+                    Err(error) if is_timeout(&error) && !failed.load(Ordering::Relaxed) => {}
+                    result => return result,
+                }
+            }
+        };
         let mut answer = Vec::new();
         for number in 0..self.each {
             stream.write_all(self.question.as_bytes())?;
             answer.clear();
             let mut part = [0; 16384];
             while !(answer.len() >= self.begins.len() + ends.len() && answer.ends_with(ends)) {
-                let length = stream.read(&mut part).with_context(|| format!("question {number}"))?;
+                let length = read(&stream, &mut part).with_context(|| format!("question {number}"))?;
                 answer.extend_from_slice(&part[..length]);
                 if length == 0 || answer.len() > LONGEST {
                     bail!("the answer to question {number} is wrong: {}", shown(&answer));
@@ -169,11 +181,16 @@ impl Questions {
             ensure!(answer.starts_with(self.begins.as_bytes()), "a wrong answer: {}", shown(&answer));
         }
         if self.closes {
-            let more = stream.read(&mut [0; 1]).context("waiting for the end")?;
+            let more = read(&stream, &mut [0; 1]).context("waiting for the end")?;
             ensure!(more == 0, "more has come after the last answer: {}", shown(&answer));
         }
         Ok(())
     }
+}
+
+/// Whether nothing has come in time.
+fn is_timeout(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
 /// The beginning of an answer, for a message.
@@ -237,6 +254,20 @@ mod tests {
         assert!(questions(1, false).ask(port, b"another").is_err());
         // Beginning and end must not be the same bytes.
         assert!(questions(1, false).ask(port, b"head answer").is_err());
+    }
+
+    #[test]
+    fn a_connection_that_fails_ends_those_that_wait() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let silent = std::thread::spawn(move || {
+            let (silent, _) = listener.accept().unwrap();
+            drop(listener.accept().unwrap());
+            silent
+        });
+        let two = Questions { times: 2, together: 2, ..questions(1, false) };
+        assert!(two.ask(port, b" answer").is_err());
+        silent.join().unwrap();
     }
 
     #[test]

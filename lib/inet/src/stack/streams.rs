@@ -161,16 +161,22 @@ impl Stack {
             return;
         }
         let listener = half.listener;
-        let full = match self.socket(listener).map(|socket| &socket.role) {
-            Ok(Role::Listener(listener)) => listener.queue.len() > listener.backlog,
-            _ => true,
-        };
-        if full {
-            // The answer is sent again, and its acknowledgement may find room.
+        if !self.has_room(listener) {
+            if let Some(half) = self.halves.get_mut(&serial) {
+                half.acknowledge(segment);
+            }
             return;
         }
         if let Some(half) = self.drop_half(serial) {
             self.complete(half, flow, segment);
+        }
+    }
+
+    /// Whether one more connection may wait to be accepted.
+    fn has_room(&self, listener: SocketId) -> bool {
+        match self.socket(listener).map(|socket| &socket.role) {
+            Ok(Role::Listener(listener)) => listener.queue.len() <= listener.backlog,
+            _ => false,
         }
     }
 
@@ -187,7 +193,19 @@ impl Stack {
         Some(half)
     }
 
+    /// The time has come to answer a SYN again, or to look for room for a connection that the peer
+    /// has acknowledged.
     pub(super) fn expire_half(&mut self, serial: u64) {
+        let Some(half) = self.halves.get(&serial) else { return };
+        let (listener, flow) = (half.listener, FlowKey::new(TCP, &half.local, &half.remote));
+        if let Some(segment) = half.acknowledgement()
+            && self.has_room(listener)
+        {
+            if let Some(half) = self.drop_half(serial) {
+                self.complete(half, &flow, &segment);
+            }
+            return;
+        }
         let Some(half) = self.halves.get_mut(&serial) else { return };
         half.tries += 1;
         if half.tries > RETRIES {
@@ -201,11 +219,10 @@ impl Stack {
 
     /// The peer has answered: the connection waits to be accepted.
     fn complete(&mut self, half: Half, flow: &FlowKey, segment: &Segment<'_>) {
-        let Ok(socket) = self.socket(half.listener) else { return };
-        let Role::Listener(listener) = &socket.role else { return };
-        if listener.queue.len() > listener.backlog {
+        if !self.has_room(half.listener) {
             return;
         }
+        let Ok(socket) = self.socket(half.listener) else { return };
         let (kind, options, owner) = (socket.kind, socket.options, socket.owner);
         let Ok(id) = self.open_with(kind, options, owner) else { return };
         let mut connection = half.complete(self.net.now);

@@ -39,6 +39,9 @@ pub(crate) struct Half {
     /// The peer's time stamp.
     stamp: Option<u32>,
     pub(crate) tries: u32,
+    /// The window and the time stamps of the peer's acknowledgement, if it has come and found no
+    /// room among the connections that wait to be accepted.
+    acknowledged: Option<(u16, Option<(u32, u32)>)>,
     /// When the answer was sent, if it was sent once.
     answered: Option<Instant>,
     pub(crate) deadline: Instant,
@@ -71,6 +74,7 @@ impl Half {
             sack: syn.sack_permitted,
             stamp: syn.stamp.map(|stamp| stamp.0),
             tries: 0,
+            acknowledged: None,
             answered: None,
             deadline: now + RETRY,
             hops: options.hops,
@@ -105,11 +109,33 @@ impl Half {
         send(net, &self.path, &header, &segment, (&[], &[]), None);
     }
 
-    /// Answers the SYN.
+    /// Answers the SYN, for the first time or again. A peer that has acknowledged an answer gets no
+    /// other one: what it has sent since then may be lost by that.
     pub(crate) fn answer(&mut self, net: &mut Net) {
         self.deadline = net.now + RETRY * (1 << self.tries.min(6));
-        self.answered = (self.tries == 0).then_some(net.now);
-        self.send(net, net.now.stamp());
+        if self.acknowledged.is_none() {
+            self.answered = (self.tries == 0).then_some(net.now);
+            self.send(net, net.now.stamp());
+        }
+    }
+
+    /// Keeps an acknowledgement that has found no room.
+    pub(crate) fn acknowledge(&mut self, segment: &Segment<'_>) {
+        self.acknowledged = Some((segment.window, segment.stamp));
+    }
+
+    /// The acknowledgement that has found no room, without its data.
+    pub(crate) fn acknowledgement(&self) -> Option<Segment<'static>> {
+        let (window, stamp) = self.acknowledged?;
+        Some(Segment {
+            source_port: self.remote.port,
+            destination_port: self.local.port,
+            seq: self.irs + 1,
+            ack: Some(self.iss + 1),
+            window,
+            stamp,
+            ..Segment::default()
+        })
     }
 
     /// Answers a SYN that came again. When the answer is sent by itself does not change, and which

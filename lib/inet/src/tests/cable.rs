@@ -279,6 +279,37 @@ fn a_host_that_is_not_there_is_unreachable() {
     assert_eq!(cable.stacks[0].take_error(client), Some(Error::ConnectionRefused));
 }
 
+/// A peer that gets the answer to its SYN again after it has sent data may lose these data: the
+/// network of an emulator does.
+#[test]
+fn a_peer_whose_acknowledgement_found_no_room_is_not_answered_again() {
+    let mut cable = Cable::new(Offload::default(), 1500, 0, 4);
+    let listener = listener(&mut cable.stacks[1], there(80));
+    cable.stacks[1].listen(listener, 1).unwrap();
+    // Two SYNs find one connection that waits, and room for one more.
+    for count in [1, 2] {
+        for _ in 0..count {
+            let client = cable.stacks[0].open(Kind::Tcp(Family::V4)).unwrap();
+            cable.stacks[0].connect(client, there(80)).unwrap();
+        }
+        cable.run(Duration::from_millis(100));
+    }
+    let mut alone = |time: u64| {
+        for _ in 0..time {
+            cable.now = cable.now + Duration::from_millis(100);
+            cable.stacks[1].advance(cable.now);
+            while let Some(frame) = cable.stacks[1].transmit(cable.interfaces[1]) {
+                let flags = frame.bytes.get(14 + 20 + 13).copied().unwrap_or_default();
+                assert_eq!(flags & 2, 0, "the SYN is answered again");
+                cable.stacks[1].recycle(frame);
+            }
+        }
+        (0..).take_while(|_| cable.stacks[1].accept(listener).is_ok()).count()
+    };
+    assert_eq!(alone(50), 2, "as many wait as may wait");
+    assert_eq!(alone(100), 1, "the third has room now, and its peer need not ask");
+}
+
 #[test]
 fn a_peer_that_vanishes_times_out() {
     let mut cable = Cable::new(Offload::default(), 1500, 0, 3);
