@@ -140,7 +140,8 @@ impl Machine {
         let Some(name) = names.into_iter().find(|name| name.ends_with(".conf")) else {
             bail!("a system without root has no drivers of devices");
         };
-        let written = devices::configuration_with(&self.devices, self.ends.as_ref(), &self.file(name), scratch)?;
+        let written =
+            devices::configuration_with(&self.devices, self.ends.as_ref(), &self.file(name), scratch)?;
         machine.elsewhere.insert(name.into(), written);
         machine.modules.extend(self.devices.iter().map(|device| device.program.to_string()));
         Ok(machine)

@@ -296,8 +296,8 @@ impl MountTree {
         }
     }
 
-    /// Sets how the mount whose root is at `at`, in this tree or in none, takes part in propagation;
-    /// with `recursive`, also the mounts below it. `EINVAL`.
+    /// Sets how the mount whose root is at `at`, in this tree or in none, takes part in
+    /// propagation; with `recursive`, also the mounts below it. `EINVAL`.
     pub fn propagate(&self, at: &Location, kind: Propagation, recursive: bool) -> Result<()> {
         let change = self.change_at(at)?;
         let chosen = if recursive { below(&at.mount) } else { alloc::vec![at.mount.clone()] };
