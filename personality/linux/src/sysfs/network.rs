@@ -51,8 +51,11 @@ const FILES: [File; 20] = [
 /// The files that only interfaces with a device have. Its speed is not known.
 const OF_DEVICES: [File; 2] = [("duplex", |_| "unknown".into()), ("speed", |_| "-1".into())];
 
+/// How a number is found among an interface's counters.
+type Count = fn(&Counters) -> u64;
+
 /// The files of what went through an interface. Those that Linux has in addition are 0.
-const COUNTERS: [(&str, fn(&Counters) -> u64); 9] = [
+const COUNTERS: [(&str, Count); 9] = [
     ("multicast", |counters| counters.received_multicast),
     ("rx_bytes", |counters| counters.received_bytes),
     ("rx_dropped", |counters| counters.received_drops),
