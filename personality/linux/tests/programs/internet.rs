@@ -152,6 +152,26 @@ fn datagrams_arrive_whole_with_what_the_receiver_asked_for() {
 }
 
 #[test]
+fn a_message_shows_nothing_of_longer_ones_before_it() {
+    run(async |p| {
+        assert_eq!(p.call(41, &[V4, DATAGRAM, 0]).await?, 0);
+        let receiver = bind(p, 0).await?;
+        assert_eq!(p.call(41, &[V4, DATAGRAM, 0]).await?, 1);
+        let memory = p.call(9, &[0, 0x4000, 3, 0x22, u64::MAX, 0]).await? as u64;
+        let other = p.call(9, &[0, 0x4000, 3, 0x22, u64::MAX, 0]).await? as u64;
+        p.store(memory, &[7; 9000]).await?;
+        for length in [9000, 600, 2000] {
+            here(p, receiver).await?;
+            assert_eq!(p.call(44, &[1, memory, length, 0, NAME, 16]).await?, length as i64);
+            p.store(other, &[0; 0x3000]).await?;
+            assert_eq!(p.call(45, &[0, other, 0x3000, 0, 0, 0]).await?, length as i64);
+            assert_eq!(p.load::<2>(other + length - 1).await?, [7, 0], "{length}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn a_datagram_of_the_unix_domain_arrives_in_memory_that_was_never_touched() {
     run(async |p| {
         assert_eq!(p.call(53, &[1, DATAGRAM, 0, DATA]).await?, 0);
