@@ -42,6 +42,7 @@ struct Instruction {
     if_false: u8,
     operand: u32,
 }
+const _: () = assert!(size_of::<Instruction>() == INSTRUCTION_SIZE);
 
 // The parts of an instruction's code: class, operation, and where the operand is.
 const CLASS: u16 = 7;
@@ -91,6 +92,11 @@ impl Program {
     /// How many instructions the program has.
     pub fn length(&self) -> usize {
         self.0.len()
+    }
+
+    /// Bytes of memory that the program has.
+    pub(crate) fn size(&self) -> usize {
+        self.0.len() * INSTRUCTION_SIZE
     }
 
     fn check(&self, rules: Rules) -> Result<()> {

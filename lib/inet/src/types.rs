@@ -55,7 +55,7 @@ pub enum Kind {
 /// bounded by these.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of all sockets' buffers.
+    /// Bytes of all sockets' buffers and filters.
     pub memory: usize,
     /// Sockets, with connections that have not been accepted.
     pub sockets: usize,

@@ -214,7 +214,7 @@ impl Stack {
         }
     }
 
-    /// Bytes of all sockets' buffers, of which [`Limits::memory`] is the most.
+    /// Bytes of all sockets' buffers and filters, of which [`Limits::memory`] is the most.
     pub fn memory(&self) -> usize {
         self.net.memory
     }

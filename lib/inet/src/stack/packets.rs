@@ -160,18 +160,26 @@ impl Stack {
         }
     }
 
-    /// Sets the filter that decides which packets a socket receives, or removes it. Answers whether
-    /// there was one.
+    /// Sets the filter that decides which packets a socket receives, or removes it. Its memory
+    /// counts as that of buffers does. Answers whether there was a filter.
     ///
     /// # Errors
     ///
-    /// `NotSupported` for a stream.
+    /// `NotSupported` for a stream, `NoBufferSpace`.
     pub fn set_filter(&mut self, id: SocketId, filter: Option<Program>) -> Result<bool> {
-        let socket = self.socket_mut(id)?;
+        let Stack { sockets, net, .. } = self;
+        let socket = find(sockets, id)?;
         if matches!(socket.kind, Kind::Tcp(_)) {
             return Err(Error::NotSupported);
         }
-        Ok(core::mem::replace(&mut socket.filter, filter).is_some())
+        if let Some(filter) = &filter
+            && !net.grow(filter.size(), socket.owner)
+        {
+            return Err(Error::NoBufferSpace);
+        }
+        let before = core::mem::replace(&mut socket.filter, filter);
+        net.shrink(before.as_ref().map_or(0, Program::size), socket.owner);
+        Ok(before.is_some())
     }
 
     /// Tells packet sockets that are bound to an interface that it is down.

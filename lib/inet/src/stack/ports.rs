@@ -5,6 +5,7 @@ use core::net::IpAddr;
 
 use super::{Owner, Stack, find};
 use crate::error::{Error, Result};
+use crate::filter::Program;
 use crate::flow::{Endpoint, FlowKey, Port, PortKey};
 use crate::socket::{Datagrams, PortUse, Role, Socket};
 use crate::types::*;
@@ -65,6 +66,7 @@ impl Stack {
         self.net.tapping = !self.taps.is_empty();
         let Some(socket) = self.sockets.remove(id.index) else { return };
         self.net.remove_socket(socket.owner);
+        self.net.shrink(socket.filter.as_ref().map_or(0, Program::size), socket.owner);
         match socket.role {
             Role::Stream(mut connection) => {
                 if let Some(at) = connection.scheduled {

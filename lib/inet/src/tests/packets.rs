@@ -97,6 +97,30 @@ fn a_filter_cuts_packets_and_drops_others_without_counting_them() {
 }
 
 #[test]
+fn the_memory_of_filters_counts_to_the_user_and_is_given_back() {
+    const USER: u32 = 1000;
+    let limits = Limits { memory: 128 << 10, ..Limits::default() };
+    let mut stack = Stack::new([8; 32], limits);
+    let longest = program(&[[6, 0, 0, 0, 1, 0, 0, 0]; 4096]);
+    let sockets: Vec<_> = (0..4).map(|_| stack.open_for(Kind::Udp(Family::V4), USER).unwrap()).collect();
+    // Half of the memory is enough for two of them.
+    assert_eq!(stack.set_filter(sockets[0], Some(longest.clone())), Ok(false));
+    assert_eq!(stack.set_filter(sockets[1], Some(longest.clone())), Ok(false));
+    assert_eq!(stack.memory(), 64 << 10);
+    assert_eq!(stack.set_filter(sockets[2], Some(longest.clone())), Err(Error::NoBufferSpace));
+    assert_eq!(stack.set_filter(sockets[0], None), Ok(true));
+    assert_eq!(stack.set_filter(sockets[2], Some(longest.clone())), Ok(false));
+    stack.close(sockets[1]);
+    assert_eq!(stack.set_filter(sockets[3], Some(longest)), Ok(false));
+    let short = program(&[[6, 0, 0, 0, 1, 0, 0, 0]]);
+    stack.close(sockets[2]);
+    assert_eq!(stack.set_filter(sockets[3], Some(short)), Ok(true), "it replaces the long one");
+    assert_eq!(stack.memory(), 8);
+    stack.close(sockets[3]);
+    assert_eq!(stack.memory(), 0);
+}
+
+#[test]
 fn frames_to_others_are_seen_while_a_socket_asks_for_them() {
     let (mut stack, interface) = with_interface();
     let tap = tap(&mut stack, ALL, false, interface.0);

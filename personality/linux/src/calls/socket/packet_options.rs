@@ -72,7 +72,8 @@ pub(super) fn get(socket: &PacketSocket, option: u32, argument: u32) -> Result<V
 }
 
 /// Sets, removes or locks the filter of a socket of packets or datagrams. `EPERM` if it is locked,
-/// `ENOENT` if there is none, `EOPNOTSUPP` for a stream.
+/// `ENOENT` if there is none, `EOPNOTSUPP` for a stream, `ENOMEM` if the user has too much memory in
+/// sockets.
 pub(super) async fn change_filter<M: Machine>(
     call: &Call<'_, M>,
     socket: &InetSocket,
@@ -99,6 +100,9 @@ pub(super) async fn change_filter<M: Machine>(
         _ => None,
     };
     let removes = filter.is_none();
-    let was_there = socket.network().with(|stack| stack.set_filter(socket.id(), filter))?;
+    let was_there = match socket.network().with(|stack| stack.set_filter(socket.id(), filter)) {
+        Err(inet::Error::NoBufferSpace) => return Err(Error::ENOMEM),
+        done => done?,
+    };
     if removes && !was_there { Err(Error::ENOENT) } else { Ok(()) }
 }
