@@ -72,8 +72,8 @@ pub(super) fn get(socket: &PacketSocket, option: u32, argument: u32) -> Result<V
 }
 
 /// Sets, removes or locks the filter of a socket of packets or datagrams. `EPERM` if it is locked,
-/// `ENOENT` if there is none, `EOPNOTSUPP` for a stream, `ENOMEM` if the user has too much memory in
-/// sockets.
+/// `ENOENT` if there is none, `EOPNOTSUPP` for a stream, `ENOMEM` if the user has too much memory
+/// in sockets.
 pub(super) async fn change_filter<M: Machine>(
     call: &Call<'_, M>,
     socket: &InetSocket,
