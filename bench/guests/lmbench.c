@@ -18,6 +18,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 #include "measure.h"
+#include "stream.h"
 
 enum { CHUNK = 64 << 10, FILE_SIZE = 2 << 20, PAGE = 4096 };
 
@@ -246,31 +247,13 @@ static void creation(int kib)
          }));
 }
 
-/* Starts a process that writes without end, in pieces of `CHUNK` bytes. */
-static void stream(const char *name, int ends[2])
-{
-    pid_t child = fork();
-    if (child == 0) {
-        close(ends[0]);
-        while (write(ends[1], other, CHUNK) > 0)
-            ;
-        _exit(0);
-    }
-    close(ends[1]);
-    MEASURE(name, 40, for (long left = CHUNK, got; left > 0; left -= got)
-                          got = must(read(ends[0], buffer, (size_t)left) ?: -1, name));
-    close(ends[0]);
-    kill(child, SIGKILL);
-    waitpid(child, 0, 0);
-}
-
 static void bandwidth(int descriptor)
 {
     int ends[2];
     must(pipe(ends), "pipe");
-    stream("64 KiB through a pipe", ends);
+    measure_stream("64 KiB through a pipe", ends, buffer, other, CHUNK);
     must(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), "socketpair");
-    stream("64 KiB through an AF_UNIX stream", ends);
+    measure_stream("64 KiB through an AF_UNIX stream", ends, buffer, other, CHUNK);
     CALL("64 KiB of a file, read again", 40, pread(descriptor, buffer, CHUNK, 0));
     CALL("64 KiB of a file, written again", 40, pwrite(descriptor, buffer, CHUNK, 0));
     CALL("4 KiB of a file, lseek and read again", 300, (lseek(descriptor, 0, SEEK_SET), read(descriptor, buffer, PAGE)));

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include "measure.h"
+#include "stream.h"
 
 enum { CHUNK = 64 << 10, DATAGRAM = 1400, MANY = 1000 };
 
@@ -88,24 +89,6 @@ static void round_trip(const char *name, int ends[2], size_t length)
     waitpid(child, 0, 0);
 }
 
-/* Measures the transfer of 64 KiB, from a process that sends without end in such pieces. */
-static void bulk(const char *name, int ends[2])
-{
-    pid_t child = (pid_t)must(fork(), "fork");
-    if (child == 0) {
-        close(ends[0]);
-        while (write(ends[1], buffer, CHUNK) > 0)
-            ;
-        _exit(0);
-    }
-    close(ends[1]);
-    MEASURE(name, 40, for (long left = CHUNK, got; left > 0; left -= got)
-                          got = must(read(ends[0], buffer, (size_t)left) ?: -1, name));
-    close(ends[0]);
-    kill(child, SIGKILL);
-    waitpid(child, 0, 0);
-}
-
 static void connections(void)
 {
     struct sockaddr_in address;
@@ -171,7 +154,7 @@ int main(void)
          (write(ends[0], buffer, CHUNK / 4), recv(ends[1], buffer, CHUNK / 4, MSG_WAITALL)));
     round_trip("TCP round trip, 1 byte", ends, 1);
     connection(ends);
-    bulk("64 KiB through TCP", ends);
+    measure_stream("64 KiB through TCP", ends, buffer, buffer, CHUNK);
     connections();
     among_many();
     return 0;
