@@ -32,7 +32,10 @@ fn all<M: Machine>(system: &System<M>) -> BTreeMap<u64, Socket> {
         let Some(thread) = system.thread_of_process(process) else { continue };
         let descriptors = thread.descriptors();
         let files = descriptors.list().into_iter().filter_map(|number| descriptors.get(number).ok());
-        sockets.extend(files.filter_map(|file| Some((file.metadata().number, Socket::of(&file)?))));
+        sockets.extend(files.filter_map(|file| {
+            let socket = Socket::of(&file)?;
+            Some((file.metadata().number, socket))
+        }));
     }
     sockets
 }
