@@ -316,7 +316,9 @@ impl PacketSocket {
     ) -> Result<()> {
         if request.is_none() {
             request.check_none()?;
-            *self.ring.lock() = None;
+            // Its memory may be large, and is freed after the lock.
+            let before = self.ring.lock().take();
+            drop(before);
             return Ok(());
         }
         self.check_no_ring()?;
@@ -340,7 +342,9 @@ impl PacketSocket {
     /// Writes the frames that have arrived to the ring, as far as it has room and its memory can be
     /// reached without waiting.
     fn fill(&self) {
-        let Some(ring) = self.ring.lock().clone() else { return };
+        if self.ring.lock().is_none() {
+            return;
+        }
         // Only one call fills the ring; others, also those that the filling itself causes, let it
         // look again.
         let mut asked = self.fillers.fetch_add(1, Ordering::AcqRel) + 1;
@@ -348,13 +352,15 @@ impl PacketSocket {
             return;
         }
         while asked != 0 {
-            while self.move_frame(&ring) {}
+            while self.move_frame() {}
             asked = self.fillers.fetch_sub(asked, Ordering::AcqRel) - asked;
         }
     }
 
     /// Moves one frame from the socket's queue to the ring; false if that is not possible now.
-    fn move_frame(&self, ring: &Ring) -> bool {
+    fn move_frame(&self) -> bool {
+        // The ring is looked up for each frame: while a call fills one, the program can replace it.
+        let Some(ring) = self.ring.lock().clone() else { return false };
         let ready = self.inner.network().with(|stack| stack.readiness(self.inner.id()));
         // The error is for the program, which takes it by a call.
         if !ready.read || ready.error || !ring.has_room() {

@@ -8,7 +8,7 @@ use crate::socket::inet::arrival;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, Ordering};
 use unix::socket::InetReceived;
-use unix::sync::poll_once;
+use unix::sync::{Turns, poll_once};
 use unix::vfs::{Caller, FileMemory, SealFlags};
 use unix::{Bytes, Environment, Error, Result, UserBuffer};
 
@@ -23,6 +23,8 @@ const LINK: u32 = 16;
 const PAGE: u32 = 4096;
 /// The most bytes of a ring.
 const LARGEST: u64 = 64 << 20;
+/// After this many pages of a ring that is made, other tasks run.
+const TURN: u32 = 64;
 
 const FOR_USER: u32 = 1;
 const NO_CHECKSUM: u32 = 8;
@@ -109,7 +111,9 @@ impl Ring {
         let zeros = [0; PAGE as usize];
         let size = u64::from(request.block_size) * u64::from(request.blocks);
         // With all pages there, frames can be written without waiting.
+        let mut turns = Turns::every(TURN);
         for at in (0..size).step_by(zeros.len()) {
+            turns.step().await;
             let written = memory.write(at, zeros.len(), &mut Bytes::of(&zeros)).await;
             if written != Ok(zeros.len()) {
                 return Err(Error::ENOMEM);
