@@ -249,9 +249,10 @@ pub(crate) struct Seen<'a> {
     pub(crate) pieces: (&'a [u8], &'a [u8]),
     /// Where the part begins that the socket receives, from the start of the pieces.
     pub(crate) start: usize,
-    /// Where the header of the network's protocol begins.
-    pub(crate) network: usize,
-    /// The type of the payload of a frame.
+    /// Where the header of the network's protocol begins, if it is there: a link's header comes
+    /// before it.
+    pub(crate) network: Option<usize>,
+    /// The network's protocol, by the type of a frame that has it.
     pub(crate) protocol: u16,
     /// How the frame was addressed, by Linux' number (PACKET_HOST and so on).
     pub(crate) class: u8,
@@ -289,8 +290,8 @@ impl Subject for Seen<'_> {
         let from = match at {
             0.. => at + self.start as i64,
             ANCILLARY.. => return self.ancillary(at - ANCILLARY),
-            NETWORK.. => at - NETWORK + self.network as i64,
-            LINK.. => at - LINK,
+            NETWORK.. => at - NETWORK + self.network? as i64,
+            LINK.. if self.network? > 0 => at - LINK,
             _ => return None,
         };
         let from = usize::try_from(from).ok()?;
@@ -346,7 +347,8 @@ mod tests {
             i(0x06, 0, 0, 262_144),
             i(0x06, 0, 0, 0),
         ]);
-        let seen = Seen { pieces, start, network: 14, protocol: 0x800, class: 4, interface: 2, hardware: 1 };
+        let seen =
+            Seen { pieces, start, network: Some(14), protocol: 0x800, class: 4, interface: 2, hardware: 1 };
         dns.unwrap().run(&seen)
     }
 
@@ -369,7 +371,7 @@ mod tests {
         let at = |code: u16, offset: i32| {
             let program = program(&[i(code, 0, 0, offset as u32), i(0x16, 0, 0, 0)]).unwrap();
             let pieces = frame.split_at(14);
-            let (start, network, interface, hardware) = (14, 14, 2, 772);
+            let (start, network, interface, hardware) = (14, Some(14), 2, 772);
             program.run(&Seen { pieces, start, network, protocol: 0x800, class: 4, interface, hardware })
         };
         assert_eq!((at(0x20, -0x1000), at(0x20, -0x1000 + 4)), (0x800, 4));
@@ -397,7 +399,7 @@ mod tests {
         let empty = Seen {
             pieces: (&[9; 8], &[]),
             start: 0,
-            network: 0,
+            network: None,
             protocol: 0,
             class: 0,
             interface: 1,

@@ -168,11 +168,17 @@ impl Socket {
         // The filter of a socket of UDP sees the header of UDP as well.
         let start = if matches!(self.kind, Kind::Udp(_)) { 0 } else { hidden };
         let link = received.link.as_ref();
+        let network = match self.kind {
+            Kind::Packet { .. } => Some(ETHERNET),
+            Kind::Raw(Family::V4, _) => Some(0),
+            _ => None,
+        };
+        let of_network = if received.to.is_some_and(|to| to.is_ipv6()) { 0x86dd } else { 0x0800 };
         let wanted = filter.run(&Seen {
             pieces,
             start,
-            network: if link.is_some() { ETHERNET } else { 0 },
-            protocol: link.map_or(0, |link| link.protocol),
+            network,
+            protocol: link.map_or(of_network, |link| link.protocol),
             class: link.map_or(0, |link| link.class as u8),
             interface: received.interface.0,
             hardware: if received.interface == LO { 772 } else { 1 },

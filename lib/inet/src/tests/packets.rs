@@ -92,6 +92,19 @@ fn a_filter_cuts_packets_and_drops_others_without_counting_them() {
     let from = stack.open(Kind::Udp(Family::V4)).unwrap();
     stack.send(from, b"abcd", Some(v4(53)), SendFlags::default()).unwrap();
     assert_eq!(receive(&mut stack, to), Ok(b"ab".to_vec()));
+    // It knows the network's protocol, but does not see its header, nor that of a link.
+    for (code, offset, value, passes) in [
+        (0x20, -0x1000, 0x0800, true),
+        (0x20, -0x1000, 0x86dd, false),
+        (0x28, -0x10_0000 + 2, 53, false),
+        (0x28, -0x20_0000 + 2, 53, false),
+    ] {
+        let load = [&[code, 0, 0, 0][..], &i32::to_le_bytes(offset)].concat().try_into().unwrap();
+        let compare = [&[0x15, 0, 0, 1][..], &u32::to_le_bytes(value)].concat().try_into().unwrap();
+        stack.set_filter(to, Some(program(&[load, compare, cut[0], cut[1]]))).unwrap();
+        stack.send(from, b"abcd", Some(v4(53)), SendFlags::default()).unwrap();
+        assert_eq!(receive(&mut stack, to).is_ok(), passes, "{offset}");
+    }
     let tcp = stack.open(Kind::Tcp(Family::V4)).unwrap();
     assert_eq!(stack.set_filter(tcp, None), Err(Error::NotSupported));
 }
