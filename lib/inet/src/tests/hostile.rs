@@ -404,3 +404,53 @@ fn a_user_has_half_of_the_sockets_and_of_the_memory_and_leaves_them_to_others() 
     assert_eq!(stack.memory(), 0);
     assert!(stack.open_for(udp, USER).is_ok());
 }
+
+#[test]
+fn a_user_gets_back_the_memory_of_connections_however_they_end() {
+    const USER: u32 = 1000;
+    const HALF: usize = 128 << 10;
+    let limits = Limits { memory: 2 * HALF, sockets: 40, ..Limits::default() };
+    let (mut stack, mut now) = (Stack::new([9; 32], limits), Instant::from_micros(1));
+    let tcp = Kind::Tcp(Family::V4);
+    let server = stack.open_for(tcp, USER).unwrap();
+    stack.bind(server, v4(80)).unwrap();
+    stack.listen(server, 16).unwrap();
+    let connect = |stack: &mut Stack| {
+        let client = stack.open_for(tcp, USER).unwrap();
+        assert_eq!(stack.connect(client, v4(80)), Ok(Connect::Done));
+        (client, stack.accept(server).unwrap().0)
+    };
+    for round in 0..60 {
+        let (client, child) = connect(&mut stack);
+        // Twice as much is more than half of the memory: nothing of the last round is left.
+        let sent = send(&mut stack, client, &[7; 30_000]);
+        assert_eq!((sent, stack.memory()), (Ok(30_000), 64 << 10), "{round}");
+        match round % 6 {
+            0 => {}
+            1 => assert_eq!(receive(&mut stack, child).unwrap().len(), 30_000),
+            2 => {
+                stack.configure(client, |options| options.linger = Some(Duration::ZERO)).unwrap();
+            }
+            3 => stack.disconnect(client).unwrap(),
+            4 => stack.shutdown(child, Direction::Both).unwrap(),
+            _ => {
+                stack.shutdown(client, Direction::Write).unwrap();
+                assert_eq!(receive(&mut stack, child).unwrap().len(), 30_000);
+                assert_eq!(receive(&mut stack, child), Ok(Vec::new()));
+            }
+        }
+        stack.close(client);
+        stack.close(child);
+        seconds(&mut stack, &mut now, 1);
+        assert_eq!(stack.memory(), 0, "{round}");
+    }
+    // Connections that nothing is read from take half of the memory; the superuser has the rest.
+    let ends: Vec<_> = (0..8).map(|_| connect(&mut stack)).collect();
+    for (client, _) in &ends {
+        while send(&mut stack, *client, &[7; 1000]).is_ok() {}
+    }
+    assert!((HALF - 8192..=HALF).contains(&stack.memory()), "{}", stack.memory());
+    let (one, two) = pair(&mut stack, v4(81));
+    assert_eq!(send(&mut stack, one, &[7; 20_000]), Ok(20_000));
+    assert_eq!(receive(&mut stack, two).unwrap().len(), 20_000);
+}
