@@ -115,6 +115,23 @@ impl Net {
         Ok(())
     }
 
+    /// Adds a route in place of the one to its destination with its metric, if there is one. That
+    /// one stays if the route cannot be added.
+    pub(crate) fn replace_route(&mut self, route: Route) -> Result<()> {
+        let Prefix { address, length } = route.destination;
+        let at = self.routes.iter().position(|other| {
+            other.metric == route.metric
+                && other.destination.length == length
+                && contains(&other.destination, address)
+        });
+        let old = at.map(|at| (at, self.routes.remove(at)));
+        let done = self.insert_route(route);
+        if let (Err(_), Some((at, old))) = (&done, old) {
+            self.routes.insert(at, old);
+        }
+        done
+    }
+
     /// A socket has joined a group.
     pub(crate) fn join(&mut self, interface: InterfaceIndex, group: IpAddr) {
         let Some(link) = self.link_mut(interface) else { return };

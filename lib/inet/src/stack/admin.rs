@@ -202,6 +202,16 @@ impl Stack {
         self.net.insert_route(route)
     }
 
+    /// Adds a route in place of the one to its destination with its metric, if there is one. That
+    /// one stays if there is an error.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stack::add_route`].
+    pub fn replace_route(&mut self, route: Route) -> Result<()> {
+        self.net.replace_route(route)
+    }
+
     /// Removes the first route to `destination` that agrees with what else is given.
     ///
     /// # Errors

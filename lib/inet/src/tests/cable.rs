@@ -370,3 +370,30 @@ fn another_address_of_a_network_keeps_its_route() {
     stack.remove_address(interface, second).unwrap();
     assert!(stack.routes().all(|route| !route.destination.address.is_ipv4()));
 }
+
+#[test]
+fn a_route_replaces_only_the_one_with_its_metric() {
+    let mut cable = Cable::new(Offload::default(), 1500, 0, 13);
+    let (stack, interface) = (&mut cable.stacks[0], cable.interfaces[0]);
+    let all = Prefix { address: Ipv4Addr::UNSPECIFIED.into(), length: 0 };
+    let route = |gateway: [u8; 4], metric| Route {
+        destination: all,
+        gateway: Some(Ipv4Addr::from(gateway).into()),
+        interface,
+        metric,
+        source: None,
+        origin: RouteOrigin::Static,
+        expires: None,
+    };
+    let gateways = |stack: &Stack| -> Vec<_> {
+        let routes = stack.routes().filter(|route| route.destination == all);
+        routes.map(|route| (route.metric, route.gateway.unwrap())).collect()
+    };
+    stack.replace_route(route([10, 0, 0, 7], 100)).unwrap();
+    stack.replace_route(route([10, 0, 0, 2], 0)).unwrap();
+    stack.replace_route(route([10, 0, 0, 9], 0)).unwrap();
+    let [seven, nine] = [7, 9].map(|last| IpAddr::from([10, 0, 0, last]));
+    assert_eq!(gateways(stack), [(100, seven), (0, nine)]);
+    let far = stack.replace_route(route([192, 0, 2, 1], 100));
+    assert_eq!((far, gateways(stack)), (Err(Error::NetworkUnreachable), vec![(100, seven), (0, nine)]));
+}

@@ -316,11 +316,6 @@ fn change_route(stack: &mut Stack, request: &Request<'_>) -> Result<()> {
         return Err(Error::EINVAL);
     }
     let route = Route { destination, gateway, interface, metric, source, origin, expires };
-    match stack.add_route(route) {
-        Err(inet::Error::Exists) if request.flags & REPLACE != 0 => {
-            stack.remove_route(destination, None, None)?;
-            Ok(stack.add_route(route)?)
-        }
-        done => Ok(done?),
-    }
+    let replaces = request.flags & REPLACE != 0;
+    Ok(if replaces { stack.replace_route(route) } else { stack.add_route(route) }?)
 }
