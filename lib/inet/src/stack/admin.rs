@@ -222,6 +222,7 @@ impl Stack {
         destination: Prefix,
         gateway: Option<IpAddr>,
         interface: Option<InterfaceIndex>,
+        metric: Option<u32>,
     ) -> Result<()> {
         let fits = |route: &Route| {
             let network = route.destination.length == destination.length
@@ -229,6 +230,7 @@ impl Stack {
             network
                 && gateway.is_none_or(|gateway| route.gateway == Some(gateway))
                 && interface.is_none_or(|interface| route.interface == interface)
+                && metric.is_none_or(|metric| route.metric == metric)
         };
         let at = self.net.routes.iter().position(fits).ok_or(Error::NotFound)?;
         self.net.routes.remove(at);

@@ -372,7 +372,7 @@ fn another_address_of_a_network_keeps_its_route() {
 }
 
 #[test]
-fn a_route_replaces_only_the_one_with_its_metric() {
+fn a_metric_tells_which_route_is_replaced_or_removed() {
     let mut cable = Cable::new(Offload::default(), 1500, 0, 13);
     let (stack, interface) = (&mut cable.stacks[0], cable.interfaces[0]);
     let all = Prefix { address: Ipv4Addr::UNSPECIFIED.into(), length: 0 };
@@ -396,4 +396,9 @@ fn a_route_replaces_only_the_one_with_its_metric() {
     assert_eq!(gateways(stack), [(100, seven), (0, nine)]);
     let far = stack.replace_route(route([192, 0, 2, 1], 100));
     assert_eq!((far, gateways(stack)), (Err(Error::NetworkUnreachable), vec![(100, seven), (0, nine)]));
+    // The same for one that is removed.
+    stack.remove_route(all, None, None, Some(0)).unwrap();
+    assert_eq!(gateways(stack), [(100, seven)]);
+    assert_eq!(stack.remove_route(all, None, None, Some(0)), Err(Error::NotFound));
+    assert_eq!(stack.remove_route(all, None, None, None), Ok(()));
 }

@@ -200,7 +200,7 @@ fn change_route(stack: &mut Stack, entry: &[u8; 120], adds: bool) -> Result<()> 
     let destination = Prefix { address: ip(8)?.into(), length };
     let gateway = if flags & HAS_GATEWAY != 0 { Some(IpAddr::V4(ip(24)?)) } else { None };
     if !adds {
-        return stack.remove_route(destination, gateway, None).map_err(|_| Error::ESRCH);
+        return stack.remove_route(destination, gateway, None, None).map_err(|_| Error::ESRCH);
     }
     let through = gateway.ok_or(Error::ENODEV)?;
     let interface = stack.route_to(through, None).map_err(Error::from)?.0.interface;

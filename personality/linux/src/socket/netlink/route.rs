@@ -302,16 +302,16 @@ fn change_route(stack: &mut Stack, request: &Request<'_>) -> Result<()> {
     let destination = Prefix { address: attribute(1)?.unwrap_or(unspecified), length };
     let (gateway, source) = (attribute(5)?, attribute(7)?);
     let word = |kind| request.attribute(ROUTE, kind).map(|data| data.u32_at(0)).transpose();
-    let interface = word(4)?.map(InterfaceIndex);
+    let (interface, metric) = (word(4)?.map(InterfaceIndex), word(6)?);
     if request.kind == DELETE_ROUTE {
-        return stack.remove_route(destination, gateway, interface).map_err(|_| Error::ESRCH);
+        return stack.remove_route(destination, gateway, interface, metric).map_err(|_| Error::ESRCH);
     }
     let interface = match (interface, gateway) {
         (Some(interface), _) => interface,
         (None, Some(gateway)) => stack.route_to(gateway, None).map_err(Error::from)?.0.interface,
         (None, None) => return Err(Error::ENODEV),
     };
-    let (metric, origin, expires) = (word(6)?.unwrap_or(0), RouteOrigin::Static, None::<Instant>);
+    let (metric, origin, expires) = (metric.unwrap_or(0), RouteOrigin::Static, None::<Instant>);
     if source.is_some_and(|source| source.is_ipv4() != destination.address.is_ipv4()) {
         return Err(Error::EINVAL);
     }
