@@ -240,7 +240,7 @@ impl Caller<'_> {
         let at = self.administer(new, true).await?;
         let tree = self.directories.tree();
         let copy = tree.copy_at(&old, recursive)?;
-        tree.attach(at, &copy)
+        tree.attach(at, &copy).inspect_err(|_| tree.release(&copy))
     }
 
     /// Sets how the mount at `path` takes part in propagation, and with `recursive` those below it.

@@ -16,6 +16,7 @@ mod mount;
 mod names;
 mod open;
 mod permission;
+mod propagation;
 mod seals;
 mod tree;
 mod vnode;
@@ -185,17 +186,6 @@ impl Directories {
         let old = {
             let mut state = self.state.lock();
             let (seals, umask) = (state.seals, state.umask);
-            core::mem::replace(&mut *state, DirectoriesState { tree, root, current, umask, seals })
-        };
-        drop(old);
-    }
-
-    /// Changes to another tree of mounts, with root and working directory at its root (setns(2)).
-    pub fn enter(&self, tree: Arc<MountTree>) {
-        let root = tree.root();
-        let old = {
-            let mut state = self.state.lock();
-            let (seals, umask, current) = (state.seals, state.umask, root.clone());
             core::mem::replace(&mut *state, DirectoriesState { tree, root, current, umask, seals })
         };
         drop(old);

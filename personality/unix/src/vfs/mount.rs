@@ -106,6 +106,20 @@ impl Mount {
         *self.parent.lock() = Some(at);
     }
 
+    /// Attaches the mount at a location, beneath what is mounted there already.
+    pub(super) fn attach_beneath(self: &Arc<Self>, at: Location) {
+        let above = at.mount.child(&*at.vnode);
+        self.attach(at);
+        if let Some(above) = above {
+            above.attach(self.root().visible());
+        }
+    }
+
+    /// What is mounted on the root of the mount.
+    pub(super) fn on_top(&self) -> Option<Arc<Mount>> {
+        self.child(&*self.root)
+    }
+
     /// Detaches the mount from the location at which it is attached, which is returned.
     pub(super) fn detach(&self) -> Option<Location> {
         let at = self.parent.lock().take()?;

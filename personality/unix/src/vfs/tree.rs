@@ -1,9 +1,11 @@
 //! Trees of mounts. Processes of one mount namespace see one tree (mount_namespaces(7)).
 
 use super::mount::{Location, Mount, MountFlags, Sharing};
+use super::propagation::{below, check_types, copy_below, is_under, receivers};
 use super::vnode::{VnodeRef, same};
 use crate::sync::{SpinGuard, SpinLock};
 use crate::{Error, Result};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -55,41 +57,51 @@ struct Change<'a> {
     trees: Vec<Arc<MountTree>>,
 }
 
+impl Change<'_> {
+    /// Whether a mount is in no tree, and below no other mount.
+    fn is_detached(&self, mount: &Arc<Mount>) -> bool {
+        mount.parent().is_none() && self.trees.iter().all(|tree| tree.check(mount).is_err())
+    }
+}
+
+/// Mounts that were removed, each with the mount point from which it was detached. Files and file
+/// systems that only they kept end with them, which must not happen under the lock of a change.
+type Gone = Vec<(Arc<Mount>, Option<Location>)>;
+
 impl MountTree {
     /// Makes the first tree of a system, with `root` as its root directory.
     pub fn new(root: VnodeRef, source: &str) -> Arc<MountTree> {
         let anonymous = Mount::detached(root.clone(), "none", MountFlags::empty());
         let root = Mount::detached(root, source, MountFlags::empty());
-        MountTree::of(root.clone(), alloc::vec![root], anonymous, Arc::default())
+        let tree = MountTree::of(alloc::vec![root], anonymous, Arc::default());
+        tree.all.lock().push(Arc::downgrade(&tree));
+        tree
     }
 
+    /// A tree of these mounts, the first of which is that of its root directory.
     fn of(
-        root: Arc<Mount>,
         mounts: Vec<Arc<Mount>>,
         anonymous: Arc<Mount>,
         all: Arc<SpinLock<Vec<Weak<MountTree>>>>,
     ) -> Arc<MountTree> {
-        let (root, mounts) = (SpinLock::new(root), SpinLock::new(mounts));
-        Arc::new_cyclic(|tree| {
-            all.lock().push(tree.clone());
-            MountTree { id: new_tree_id(), root, anonymous, mounts, all }
-        })
+        let (root, mounts) = (SpinLock::new(mounts[0].clone()), SpinLock::new(mounts));
+        Arc::new(MountTree { id: new_tree_id(), root, anonymous, mounts, all })
     }
 
     /// A copy of the tree, which changes independently of it but for what is propagated. Returned
     /// with it are the locations in the copy that are the same as the given ones.
     pub(crate) fn copy<const N: usize>(&self, places: [Location; N]) -> (Arc<MountTree>, [Location; N]) {
-        let copies = {
-            let _changes = self.all.lock();
-            copy_below(&self.root.lock().clone(), None, true)
-        };
+        // The copy is known before the next change, which may be propagated to it.
+        let mut all = self.all.lock();
+        let copies = copy_below(&self.root.lock().clone(), None, true);
         let places =
             places.map(|place| match copies.iter().find(|(old, _)| Arc::ptr_eq(old, &place.mount)) {
                 Some((_, mount)) => Location { mount: mount.clone(), vnode: place.vnode },
                 None => place,
             });
         let mounts: Vec<_> = copies.into_iter().map(|(_, copy)| copy).collect();
-        let tree = MountTree::of(mounts[0].clone(), mounts, self.anonymous.clone(), self.all.clone());
+        let tree = MountTree::of(mounts, self.anonymous.clone(), self.all.clone());
+        all.push(Arc::downgrade(&tree));
         (tree, places)
     }
 
@@ -150,7 +162,7 @@ impl MountTree {
         self.check(&at.mount)?;
         let root = mount.root().vnode;
         check_types(&at, &root)?;
-        if mount.parent().is_some() {
+        if !change.is_detached(mount) {
             return Err(Error::EINVAL);
         }
         if same(&at.vnode, &root) && same(&at.vnode, &at.mount.root().vnode) {
@@ -165,21 +177,25 @@ impl MountTree {
         let receivers = receivers(trees, &at);
         if at.mount.sharing().peers.is_some() {
             for old in below(mount) {
-                let sharing = old.sharing();
-                old.set_sharing(Sharing { peers: sharing.peers.or_else(|| Some(new_group())), ..sharing });
+                let Sharing { peers, master, .. } = old.sharing();
+                let peers = peers.or_else(|| Some(new_group()));
+                old.set_sharing(Sharing { peers, master, unbindable: false });
             }
         }
+        // The groups of the copies in slaves, by the group of the slave and the place in the copy.
+        let mut groups = BTreeMap::new();
         for (tree, at, is_slave) in receivers {
             let copies = copy_below(mount, None, true);
-            for (_, copy) in &copies {
-                if is_slave {
-                    let master = copy.sharing().peers;
-                    let peers = at.mount.sharing().peers.map(|_| new_group());
-                    copy.set_sharing(Sharing { peers, master, unbindable: false });
-                }
+            for (index, (_, copy)) in copies.iter().enumerate().filter(|_| is_slave) {
+                // Copies in peers are peers, and slaves of the copies in the master of those.
+                let Sharing { peers, master, .. } = at.mount.sharing();
+                let of_master = master.and_then(|group| groups.get(&(group, index)).copied());
+                let master = of_master.or(copy.sharing().peers);
+                let peers = peers.map(|group| *groups.entry((group, index)).or_insert_with(new_group));
+                copy.set_sharing(Sharing { peers, master, unbindable: false });
             }
             tree.mounts.lock().extend(copies.iter().map(|(_, copy)| copy.clone()));
-            copies[0].1.attach(at);
+            copies[0].1.attach_beneath(at);
         }
         self.mounts.lock().extend(below(mount));
         mount.attach(at);
@@ -197,9 +213,10 @@ impl MountTree {
         Ok(copy_below(&at.mount, Some(&at.vnode), recursive)[0].1.clone())
     }
 
-    /// Removes the mount whose root is at `at`: `EINVAL` if that is not the root of a mount of this
-    /// tree, `EBUSY` while it is used, unless `detach` (the mount is then removed from the tree,
-    /// and kept until its users are gone).
+    /// Removes the mount whose root is at `at`, and the copies to which this is propagated.
+    /// `EINVAL` if that is not the root of a mount of this tree. `EBUSY` while it or such a copy is
+    /// used, unless `detach`: they are then removed from their trees, and kept until their users
+    /// are gone.
     pub fn unmount(&self, at: Location, detach: bool) -> Result<()> {
         let mut gone = Vec::new();
         let change = self.change();
@@ -209,16 +226,22 @@ impl MountTree {
         }
         self.check(&mount)?;
         let parent = mount.parent().ok_or(Error::EBUSY)?;
-        // The mount is not in use if there are three references: the list's, the parent's and this
-        // function's.
-        if !detach && (Arc::strong_count(&mount) > 3 || !mount.children().is_empty()) {
+        // A mount that is not in use has three references: the list's, the parent's and this
+        // function's; and one of what is mounted on its root.
+        let is_used =
+            |mount: &Arc<Mount>| Arc::strong_count(mount) > 3 + usize::from(mount.on_top().is_some());
+        if !detach && (is_used(&mount) || !mount.children().is_empty()) {
             return Err(Error::EBUSY);
         }
         let copies = receivers(&change.trees, &parent).into_iter();
         let copies: Vec<_> = copies
             .filter_map(|(tree, at, _)| Some((tree, at.mount.child(&*at.vnode)?)))
-            .filter(|(_, copy)| same(&copy.root().vnode, &vnode) && (detach || copy.children().is_empty()))
+            .filter(|(_, copy)| same(&copy.root().vnode, &vnode))
+            .filter(|(_, copy)| detach || copy.children().len() == usize::from(copy.on_top().is_some()))
             .collect();
+        if !detach && copies.iter().any(|(_, copy)| is_used(copy)) {
+            return Err(Error::EBUSY);
+        }
         self.remove(&mount, &mut gone);
         for (tree, copy) in copies {
             tree.remove(&copy, &mut gone);
@@ -226,15 +249,25 @@ impl MountTree {
         Ok(())
     }
 
-    /// Removes a mount, and those that are mounted in it, from the tree. They are put into `gone`,
-    /// to be released after the lock.
-    fn remove(&self, mount: &Arc<Mount>, gone: &mut Vec<Arc<Mount>>) {
+    /// Removes a mount, and those that are mounted in it, from the tree. They are put into `gone`
+    /// with their mount points, to be released after the lock. What is mounted on the root of the
+    /// mount stays, at the mount point.
+    fn remove(&self, mount: &Arc<Mount>, gone: &mut Gone) {
+        let on_top = mount.on_top();
+        gone.extend(on_top.iter().map(|above| (above.clone(), above.detach())));
         let under = below(mount);
-        self.mounts.lock().retain(|kept| under.iter().all(|mount| !Arc::ptr_eq(mount, kept)));
-        for mount in under {
-            mount.detach();
-            gone.push(mount);
+        self.forget(&under);
+        let place = mount.parent();
+        gone.extend(under.into_iter().map(|mount| (mount.clone(), mount.detach())));
+        if let (Some(above), Some(place)) = (on_top, place) {
+            above.attach(place);
         }
+    }
+
+    /// Takes mounts out of the list of the tree's mounts.
+    fn forget(&self, mounts: &[Arc<Mount>]) {
+        let ids: BTreeSet<u64> = mounts.iter().map(|mount| mount.id()).collect();
+        self.mounts.lock().retain(|kept| !ids.contains(&kept.id()));
     }
 
     /// Changes the options of the mount whose root is at `at`. `EINVAL`.
@@ -279,20 +312,18 @@ impl MountTree {
 
     /// Whether a location is the root of a mount that is in no tree, and below no other mount.
     pub(crate) fn is_detached(&self, at: &Location) -> bool {
-        let change = self.change();
-        let is_root = same(&at.vnode, &at.mount.root().vnode) && !self.is_anonymous(at);
-        is_root
-            && at.mount.parent().is_none()
-            && change.trees.iter().all(|tree| tree.check(&at.mount).is_err())
+        same(&at.vnode, &at.mount.root().vnode)
+            && !self.is_anonymous(at)
+            && self.change().is_detached(&at.mount)
     }
 
     /// Releases what is mounted below a mount that is in no tree.
     pub(crate) fn release(&self, mount: &Arc<Mount>) {
-        if self.is_detached(&mount.root()) {
+        let mut gone: Gone = Vec::new();
+        let change = self.change();
+        if change.is_detached(mount) {
             // Mounts refer to those above and below them: without this they would keep each other.
-            for below in below(mount) {
-                below.detach();
-            }
+            gone.extend(below(mount).into_iter().map(|mount| (mount.clone(), mount.detach())));
         }
     }
 
@@ -341,8 +372,7 @@ impl MountTree {
             return Err(Error::ELOOP);
         }
         from.mount.detach();
-        let moved = below(&from.mount);
-        self.mounts.lock().retain(|kept| moved.iter().all(|mount| !Arc::ptr_eq(mount, kept)));
+        self.forget(&below(&from.mount));
         self.attach_shared(&change.trees, to, &from.mount);
         Ok(())
     }
@@ -352,6 +382,8 @@ impl MountTree {
     /// directory; `EINVAL` unless `root` and `new` are roots of mounts and `put` is below `new`.
     pub(crate) fn pivot(&self, root: &Location, new: &Location, put: &Location) -> Result<()> {
         let _change = self.change();
+        // Something may have been mounted on it since its path was looked up.
+        let put = &put.clone().visible();
         for place in [root, new, put] {
             self.check(&place.mount)?;
         }
@@ -367,7 +399,7 @@ impl MountTree {
             || !new.path(root).is_ok_and(|path| path.starts_with(b"/"))
             || is_shared(new.mount.parent())
             || is_shared(root.mount.parent())
-            || new.mount.sharing().peers.is_some()
+            || put.mount.sharing().peers.is_some()
         {
             return Err(Error::EINVAL);
         }
@@ -388,102 +420,5 @@ impl Drop for MountTree {
             mount.detach();
         }
         self.all.lock().retain(|tree| tree.strong_count() > 0);
-    }
-}
-
-/// Checks that what is mounted at a location is of its kind. `ENOTDIR`.
-fn check_types(at: &Location, root: &VnodeRef) -> Result<()> {
-    use super::FileType::Directory;
-    let is_directory = |vnode: &VnodeRef| vnode.file_type() == Directory;
-    if is_directory(&at.vnode) == is_directory(root) { Ok(()) } else { Err(Error::ENOTDIR) }
-}
-
-/// The locations to which a mount at `at` is propagated, each with its tree, and whether it is that
-/// of a slave.
-fn receivers(trees: &[Arc<MountTree>], at: &Location) -> Vec<(Arc<MountTree>, Location, bool)> {
-    let Some(group) = at.mount.sharing().peers else { return Vec::new() };
-    let mut groups = alloc::vec![group];
-    let mut found: Vec<(Arc<MountTree>, Location, bool)> = Vec::new();
-    while let Some(from) = groups.pop() {
-        for tree in trees {
-            for mount in tree.mounts() {
-                let sharing = mount.sharing();
-                let is_slave = sharing.master == Some(from);
-                let is_peer = sharing.peers == Some(from);
-                let is_known = |(_, place, _): &(_, Location, _)| Arc::ptr_eq(&place.mount, &mount);
-                if !(is_slave || is_peer) || Arc::ptr_eq(&mount, &at.mount) || found.iter().any(is_known) {
-                    continue;
-                }
-                if is_slave && let Some(own) = sharing.peers.filter(|own| *own != group) {
-                    groups.push(own);
-                }
-                if is_within(&at.vnode, &mount.root().vnode) {
-                    let place = Location { mount: mount.clone(), vnode: at.vnode.clone() };
-                    found.push((tree.clone(), place, is_slave || from != group));
-                }
-            }
-        }
-    }
-    found
-}
-
-/// Whether a vnode is `top`, or below it in its file system.
-fn is_within(vnode: &VnodeRef, top: &VnodeRef) -> bool {
-    let mut here = vnode.clone();
-    while !same(&here, top) {
-        match here.place() {
-            Some((above, _)) => here = above,
-            None => return false,
-        }
-    }
-    true
-}
-
-/// A mount, and those that are mounted in it, directly or through others.
-fn below(top: &Arc<Mount>) -> Vec<Arc<Mount>> {
-    let mut found = alloc::vec![top.clone()];
-    let mut next = 0;
-    while next < found.len() {
-        let children = found[next].children();
-        found.extend(children);
-        next += 1;
-    }
-    found
-}
-
-/// Copies a mount with another root, or its own, and with `recursive` what is mounted below that.
-/// Returns each mount with its copy. Of the copied mounts, only the first is not attached.
-fn copy_below(top: &Arc<Mount>, root: Option<&VnodeRef>, recursive: bool) -> Vec<(Arc<Mount>, Arc<Mount>)> {
-    let root_or_own = root.cloned().unwrap_or_else(|| top.root().vnode);
-    let mut copies = alloc::vec![(top.clone(), top.copy(root_or_own.clone()))];
-    let mut next = 0;
-    while recursive && next < copies.len() {
-        let (old, copy) = copies[next].clone();
-        for child in old.children() {
-            let Some(at) = child.parent() else { continue };
-            let is_left_out = root.is_some() && child.sharing().unbindable;
-            if is_left_out || (next == 0 && !is_within(&at.vnode, &root_or_own)) {
-                continue;
-            }
-            let below = child.copy(child.root().vnode);
-            below.attach(Location { mount: copy.clone(), vnode: at.vnode });
-            copies.push((child, below));
-        }
-        next += 1;
-    }
-    copies
-}
-
-/// Whether `mount` is `above` itself, or is mounted in it, directly or through other mounts.
-fn is_under(mount: &Arc<Mount>, above: &Arc<Mount>) -> bool {
-    let mut mount = mount.clone();
-    loop {
-        if Arc::ptr_eq(&mount, above) {
-            return true;
-        }
-        match mount.parent() {
-            Some(parent) => mount = parent.mount,
-            None => return false,
-        }
     }
 }

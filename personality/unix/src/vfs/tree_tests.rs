@@ -123,6 +123,99 @@ fn mounts_are_propagated_to_peers_and_slaves_and_not_back() {
 }
 
 #[test]
+fn what_is_propagated_to_a_mount_point_goes_beneath_what_is_mounted_there() {
+    let w = World::new();
+    for directory in ["/a", "/b"] {
+        w.mkdir(directory);
+    }
+    w.memory_mount("/a").unwrap();
+    w.mkdir("/a/x");
+    w.propagate("/a", Propagation::Shared);
+    now(w.caller().bind(b"/a", b"/b", false)).unwrap();
+    w.propagate("/b", Propagation::Slave);
+    w.memory_mount("/b/x").unwrap();
+    w.mkdir("/b/x/own");
+    for detach in [false, true] {
+        w.memory_mount("/a/x").unwrap();
+        w.mkdir("/a/x/new");
+        assert!(exists(&w.caller(), "/b/x/own") && !exists(&w.caller(), "/b/x/new"));
+        now(w.caller().unmount(b"/a/x", detach, true)).unwrap();
+        assert!(exists(&w.caller(), "/b/x/own"), "it stays when what is beneath is removed");
+    }
+    w.memory_mount("/a/x").unwrap();
+    w.mkdir("/a/x/new");
+    w.unmount("/b/x").unwrap();
+    assert!(exists(&w.caller(), "/b/x/new"));
+    w.unmount("/a/x").unwrap();
+    assert_eq!(w.vfs.tree.mounts().len(), 3);
+}
+
+#[test]
+fn copies_in_peers_are_peers_and_slaves_of_those_in_their_master() {
+    let w = World::new();
+    for directory in ["/a", "/b", "/c", "/d"] {
+        w.mkdir(directory);
+    }
+    w.memory_mount("/a").unwrap();
+    w.mkdir("/a/x");
+    w.propagate("/a", Propagation::Shared);
+    now(w.caller().bind(b"/a", b"/b", false)).unwrap();
+    w.propagate("/b", Propagation::Slave);
+    w.propagate("/b", Propagation::Shared);
+    for path in ["/c", "/d"] {
+        now(w.caller().bind(b"/b", path.as_bytes(), false)).unwrap();
+    }
+    w.propagate("/d", Propagation::Slave);
+    w.memory_mount("/a/x").unwrap();
+    w.mkdir("/a/x/y");
+    assert!(["/b/x/y", "/c/x/y", "/d/x/y"].iter().all(|path| exists(&w.caller(), path)));
+    let sharing = |path: &str| {
+        now(w.caller().find(&At::Current, path.as_bytes(), true)).unwrap().location.mount.sharing()
+    };
+    assert_eq!(sharing("/b/x").master, sharing("/a/x").peers);
+    assert_eq!(sharing("/c/x"), sharing("/b/x"));
+    assert_eq!(sharing("/d/x"), Sharing { peers: None, master: sharing("/b/x").peers, unbindable: false });
+    w.memory_mount("/c/x/y").unwrap();
+    w.mkdir("/c/x/y/deep");
+    assert!(exists(&w.caller(), "/b/x/y/deep") && exists(&w.caller(), "/d/x/y/deep"));
+    assert!(!exists(&w.caller(), "/a/x/y/deep"));
+}
+
+#[test]
+fn a_mount_is_busy_while_a_copy_elsewhere_is_used() {
+    let w = World::new();
+    w.mkdir("/a");
+    w.memory_mount("/a").unwrap();
+    w.propagate("/a", Propagation::Shared);
+    w.mkdir("/a/x");
+    w.elsewhere(|caller, _| {
+        w.memory_mount("/a/x").unwrap();
+        now(caller.change_directory(&At::Current, b"/a/x", false)).unwrap();
+        assert_eq!(w.unmount("/a/x"), Err(Error::EBUSY));
+        assert!(exists(caller, "/a/x") && exists(&w.caller(), "/a/x"));
+        now(caller.change_directory(&At::Current, b"/", false)).unwrap();
+        w.unmount("/a/x").unwrap();
+    });
+}
+
+#[test]
+fn a_bind_that_fails_leaves_nothing_behind() {
+    let w = World::new();
+    for directory in ["/s", "/t"] {
+        w.mkdir(directory);
+    }
+    w.memory_mount("/s").unwrap();
+    w.mkdir("/s/m");
+    w.memory_mount("/s/m").unwrap();
+    w.memory_mount("/t").unwrap();
+    let count = || Arc::strong_count(&w.vfs.tree.mounts()[2].file_system());
+    let before = count();
+    w.open("/file", OpenFlags::WRITE | OpenFlags::CREATE).unwrap();
+    assert_eq!(now(w.caller().bind(b"/s", b"/file", true)), Err(Error::ENOTDIR));
+    assert_eq!(count(), before);
+}
+
+#[test]
 fn recursive_binds_copy_what_is_below_and_not_beside() {
     let w = World::new();
     for directory in ["/s", "/s/in", "/s/in/m", "/s/out", "/t"] {
@@ -187,7 +280,12 @@ fn pivot_root_exchanges_the_root() {
     assert_eq!(pivot("/new/put", "/new").err(), Some(Error::EINVAL));
     w.propagate("/new", Propagation::Shared);
     assert_eq!(pivot("/new", "/new/put").err(), Some(Error::EINVAL));
+    // The mount that moves may be shared, but not the one that gets the old root.
+    w.memory_mount("/new/put").unwrap();
+    w.propagate("/new/put", Propagation::Shared);
     w.propagate("/new", Propagation::Private);
+    assert_eq!(pivot("/new", "/new/put").err(), Some(Error::EINVAL));
+    w.unmount("/new/put").unwrap();
     let (old, new) = pivot("/new", "/new/put").unwrap();
     w.directories.follow_pivot(&old, &new);
     assert!(exists(&w.caller(), "/plain") && exists(&w.caller(), "/put/d"));
