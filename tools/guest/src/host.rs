@@ -43,9 +43,8 @@ pub(super) struct Questions {
     port: u16,
     /// What is sent.
     question: String,
-    /// What the answer begins with.
-    #[serde(default)]
-    begins: String,
+    /// What the answer begins with. Without it, nothing may come before what the answer ends with.
+    begins: Option<String>,
     /// What the answer ends with, before the content of `file`.
     ends: String,
     /// A file of the directory that is served, with whose content the answer ends.
@@ -166,19 +165,21 @@ impl Questions {
                 }
             }
         };
+        let begins = self.begins.as_deref().unwrap_or_default().as_bytes();
         let mut answer = Vec::new();
         for number in 0..self.each {
             stream.write_all(self.question.as_bytes())?;
             answer.clear();
             let mut part = [0; 16384];
-            while !(answer.len() >= self.begins.len() + ends.len() && answer.ends_with(ends)) {
+            while !(answer.len() >= begins.len() + ends.len() && answer.ends_with(ends)) {
                 let length = read(&stream, &mut part).with_context(|| format!("question {number}"))?;
                 answer.extend_from_slice(&part[..length]);
                 if length == 0 || answer.len() > LONGEST {
                     bail!("the answer to question {number} is wrong: {}", shown(&answer));
                 }
             }
-            ensure!(answer.starts_with(self.begins.as_bytes()), "a wrong answer: {}", shown(&answer));
+            let is_whole = self.begins.is_some() || answer.len() == ends.len();
+            ensure!(answer.starts_with(begins) && is_whole, "a wrong answer: {}", shown(&answer));
         }
         if self.closes {
             let more = read(&stream, &mut [0; 1]).context("waiting for the end")?;
@@ -226,7 +227,7 @@ mod tests {
         Questions {
             port: 80,
             question: "what?".into(),
-            begins: "head ".into(),
+            begins: Some("head ".into()),
             ends: String::new(),
             file: None,
             times: 12,
@@ -246,9 +247,12 @@ mod tests {
         // The server ends the connection before the sixth answer.
         let ended = error(questions(6, false), b" answer");
         assert!(ended.contains("question 4"), "{ended}");
-        assert!(
-            error(Questions { begins: "foot".into(), ..questions(4, false) }, b" answer").contains("wrong")
-        );
+        let other =
+            |begins: Option<&str>| Questions { begins: begins.map(String::from), ..questions(4, false) };
+        assert!(error(other(Some("foot")), b" answer").contains("wrong"));
+        // Without a beginning, the answer is all that comes.
+        other(None).ask(port, b"head of the answer").unwrap();
+        assert!(error(other(None), b" answer").contains("wrong"));
         assert!(error(Questions { times: 13, ..questions(4, false) }, b" answer").contains("each"));
         let port = server(b"head answer", 1);
         assert!(questions(1, false).ask(port, b"another").is_err());

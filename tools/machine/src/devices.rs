@@ -297,7 +297,7 @@ pub(crate) fn with_drivers(
 /// start, into `scratch`. With `ends`, drivers end again and again. Returns where.
 ///
 /// # Errors
-/// It cannot be read or written.
+/// It cannot be read or written, or it has no such server that ends.
 pub(crate) fn configuration_with(
     devices: &[Device],
     ends: Option<&Ends>,
@@ -311,7 +311,11 @@ pub(crate) fn configuration_with(
     let written = directory.join(file.file_name().context("a file has a name")?);
     let mut text = drivers + &text;
     if let Some(ends) = ends {
-        text = ends.ending(&text);
+        let ending = ends.ending(&text);
+        if let Some(server) = ends.server.as_ref().filter(|_| !ending.contains("end-after=")) {
+            bail!("{}: there is no server {server} that root starts again", file.display());
+        }
+        text = ending;
     }
     fs::write(&written, text).with_context(|| format!("writing {}", written.display()))?;
     Ok(written)
@@ -419,6 +423,12 @@ mod tests {
         assert!(ending.ends_with("server c\n    arguments  y\n"), "{ending}");
         let only = Ends { after: 7, server: Some("b".into()) }.ending(text);
         assert!(only.matches("end-after").count() == 1 && only.contains("x end-after=7"), "{only}");
+        let scratch = mac_build::scratch::Scratch::new("ends").unwrap();
+        let file = scratch.0.join("a.conf");
+        fs::write(&file, text).unwrap();
+        let never = Ends { after: 7, server: Some("c".into()) };
+        let refused = configuration_with(&[], Some(&never), &file, &scratch.0).unwrap_err().to_string();
+        assert!(refused.ends_with("no server c that root starts again"), "{refused}");
     }
 
     #[test]

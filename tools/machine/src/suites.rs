@@ -340,6 +340,9 @@ impl Suite {
         if !self.packages.is_empty() && self.image.is_none() {
             bail!("`packages` are added to an `image`");
         }
+        if self.ends.is_some() && self.ends_after.is_none() {
+            bail!("`ends` names a server that ends, and `ends-after` says when");
+        }
         let opens_network = !self.publish.is_empty() || !self.repository.is_empty();
         if opens_network && !self.has_open_network() {
             bail!("`publish` and `repository` belong to an `interactive` suite with a `network`");
@@ -519,6 +522,7 @@ mod tests {
             "image = \"base\"\nguest = [\"x\"]\nbounce-cpus = []",
             "image = \"base\"\nguest = [\"x\"]\nmodes = [\"exception\"]\nbounce-cpus = [1]",
             "tests = 1\nbounce-cpus = [1]",
+            "tests = 1\nends = \"net\"",
             "tests = 1\nnetwork = true\npublish = [80]",
             "tests = 1\npeer = \"true\"",
             "image = \"base\"\ninteractive = [\"x\"]\nrepository = [\"jq\"]",

@@ -25,8 +25,9 @@ const SAMPLE: Duration = Duration::from_millis(100);
 const READING: Duration = Duration::from_secs(1);
 /// After so many samples in which no thread waited, all processes have equal priority again.
 const CALM: u8 = 10;
-/// In one of so many samples the processes that run go to the bottom whatever they have used, so
-/// that those at the bottom get some time in any case.
+/// From one of so many samples to the next one all processes are at the bottom, whatever they have
+/// used, so that those there get some time in any case. Those that sleep at the sample are there,
+/// too: programs that take short turns wake after it.
 const RESERVE: u8 = 8;
 
 /// What one process has used.
@@ -104,9 +105,9 @@ impl Contention {
         self.turn = (self.turn + 1) % RESERVE;
     }
 
-    /// The level of a process with the share `share`, which could run now if it `runs`.
-    fn level(&self, share: &Share, runs: bool) -> u8 {
-        match (self.levels_count, runs && self.turn == 0) {
+    /// The level of a process with the share `share`.
+    fn level(&self, share: &Share) -> u8 {
+        match (self.levels_count, self.turn == 0) {
             (false, _) => 0,
             (true, true) => BOTTOM,
             (true, false) => share.deserved(),
@@ -118,18 +119,18 @@ impl Table {
     /// Counts what each process has used until `now`, and computes its level. Returns the threads
     /// that the machine must be told a new priority for.
     pub fn share_processors(&mut self, now: Duration, processors: usize) -> Vec<Pid> {
-        let competes = self.contention.levels_count;
+        let levels_counted = self.contention.levels_count;
         self.contention.sample(self.thread_counts().1 > processors);
         let mut changed = Vec::new();
         let pids: Vec<Pid> = self.processes.keys().copied().collect();
         for pid in pids {
             let Some(process) = self.processes.get(&pid) else { continue };
-            let runs = self.runs(process);
+            let competes = levels_counted && self.runs(process);
             let time = self.time(process);
             let contention = self.contention;
             let Some(process) = self.processes.get_mut(&pid) else { continue };
-            process.share.count(now, time, competes && runs);
-            let level = contention.level(&process.share, runs);
+            process.share.count(now, time, competes);
+            let level = contention.level(&process.share);
             if level != process.share.level {
                 process.share.level = level;
                 changed.extend(process.threads());

@@ -190,21 +190,24 @@ fn a_program_that_has_its_work_done_by_children_sinks_with_them() {
 
 #[test]
 fn what_is_at_the_bottom_always_gets_something() {
-    let mut model = Model::new();
-    let hog = model.fork(model.init);
-    // Each of these runs for a third of the time, and all together use the whole processor.
-    let busy: Vec<_> = (0..3).map(|_| model.fork(model.init)).collect();
-    busy.iter().for_each(|(pid, _)| model.sleep(*pid));
-    model.steps(1000);
-    let before = hog.1.used();
-    for turn in 0..300 {
-        let process = &busy[turn % 3];
-        model.wake(process);
-        model.steps(10);
-        model.sleep(process.0);
+    // So many processes run in turn, for so many slices each, and together use the whole processor.
+    for (count, turn) in [(3, 1), (3, SAMPLE), (6, 1), (7, 3), (10, SAMPLE), (100, 1), (20, 5)] {
+        let mut model = Model::new();
+        let hog = model.fork(model.init);
+        let busy: Vec<_> = (0..count).map(|_| model.fork(model.init)).collect();
+        busy.iter().for_each(|(pid, _)| model.sleep(*pid));
+        model.steps(1000);
+        let before = hog.1.used();
+        for process in busy.iter().cycle().take((3000 / turn) as usize) {
+            model.wake(process);
+            model.steps(turn);
+            model.sleep(process.0);
+        }
+        let got = hog.1.used() - before;
+        assert!(got >= 3000 / 20, "{count} processes with turns of {turn}: {got}");
+        let used = busy.iter().map(|(_, slices)| slices.used());
+        assert!(used.clone().all(|used| used * count > 2100), "{:?}", used.collect::<Vec<_>>());
     }
-    assert!(hog.1.used() - before >= 3000 / 20, "{}", hog.1.used() - before);
-    assert!(busy.iter().all(|(_, slices)| slices.used() > 700));
 }
 
 #[test]
