@@ -6,7 +6,10 @@ mod common;
 
 use common::{Disk, MESSAGE, Ticks, fsck, mkfs};
 use ext4::FileServer;
+use std::future::{Future, poll_fn};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
 use unix::disk::{About, Data, Device};
 use unix::ext4::{Ext4Type, FileServers};
 use unix::privilege::PrivilegeAttribute;
@@ -19,8 +22,9 @@ use unix::{BoxFuture, Bytes, Error, MaybeReady, Result, UserBuffer};
 
 const READ_WRITE: OpenFlags = OpenFlags::READ_WRITE;
 
-/// The way to a file server, which answers each message when it is sent.
-struct Direct(Mutex<FileServer<Disk, Ticks>>);
+/// The way to a file server, which answers each message when it is sent. The answer arrives later
+/// while the flag is set.
+struct Direct(Mutex<FileServer<Disk, Ticks>>, Arc<AtomicBool>);
 
 impl Transport for Direct {
     fn message_size(&self) -> usize {
@@ -29,19 +33,29 @@ impl Transport for Direct {
 
     fn exchange(&self, request: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>>> {
         let reply = self.0.lock().unwrap().answer(&request);
-        Box::pin(async move { Ok(reply) })
+        let mut reply = Some(Ok(reply));
+        Box::pin(poll_fn(move |_| match self.1.load(Ordering::Relaxed) {
+            true => Poll::Pending,
+            false => Poll::Ready(reply.take().unwrap()),
+        }))
     }
 }
 
-struct OneServer(Disk, Mutex<Vec<String>>);
+#[derive(Default)]
+struct OneServer {
+    disk: Disk,
+    log: Mutex<Vec<String>>,
+    is_slow: Arc<AtomicBool>,
+}
 
 impl FileServers for OneServer {
     fn connect(&self, _: &Device) -> Result<Arc<dyn Transport>> {
-        Ok(Arc::new(Direct(Mutex::new(FileServer::new(self.0.clone(), Ticks::default(), MESSAGE)))))
+        let server = FileServer::new(self.disk.clone(), Ticks::default(), MESSAGE);
+        Ok(Arc::new(Direct(Mutex::new(server), self.is_slow.clone())))
     }
 
     fn log(&self, message: core::fmt::Arguments<'_>) {
-        self.1.lock().unwrap().push(message.to_string());
+        self.log.lock().unwrap().push(message.to_string());
     }
 }
 
@@ -87,7 +101,7 @@ fn device() -> Device {
 
 fn mount(disk: &Disk, read_only: bool) -> Result<World> {
     let environment = TestEnvironment::new();
-    let servers = Arc::new(OneServer(disk.clone(), Mutex::default()));
+    let servers = Arc::new(OneServer { disk: disk.clone(), ..OneServer::default() });
     let kind = Ext4Type { servers, memory: memory(), environment: environment.clone() };
     let root: VnodeRef = now(kind.make_on(device(), b"", read_only))?;
     Ok(World::on(root, environment))
@@ -291,10 +305,10 @@ fn a_full_disk_refuses_what_it_could_not_keep() {
 
 #[test]
 fn what_cannot_be_mounted_is_logged_with_its_reason() {
-    let servers = Arc::new(OneServer(Disk::of(vec![0; 1 << 20]), Mutex::default()));
+    let servers = Arc::new(OneServer { disk: Disk::of(vec![0; 1 << 20]), ..OneServer::default() });
     let kind = Ext4Type { servers: servers.clone(), memory: memory(), environment: TestEnvironment::new() };
     assert_eq!(now(kind.make_on(device(), b"", false)).map(drop), Err(Error::EINVAL));
-    assert_eq!(*servers.1.lock().unwrap(), ["vda cannot be mounted as ext4: it is no ext4 file system"]);
+    assert_eq!(*servers.log.lock().unwrap(), ["vda cannot be mounted as ext4: it is no ext4 file system"]);
     assert_eq!(now(kind.make_on(device(), b"nonsense", false)).map(drop), Err(Error::EINVAL));
     assert_eq!(now(kind.make(b"/dev/vda", b"")).map(drop), Err(Error::ENOTBLK));
 }
@@ -348,4 +362,31 @@ fn a_file_system_is_made_read_only_and_writable_again() {
     end(w, &disk);
     let w = mount(&disk, true).unwrap();
     assert_eq!(w.cat("/last"), Ok(b"1".to_vec()));
+}
+
+#[test]
+fn an_unmount_waits_for_a_store_that_is_under_way() {
+    let disk = mkfs(16, &["-b", "4096"]);
+    let servers = Arc::new(OneServer { disk: disk.clone(), ..OneServer::default() });
+    let is_slow = servers.is_slow.clone();
+    let w = World::new();
+    let kind = Ext4Type { servers, memory: memory(), environment: w.environment.clone() };
+    w.mkdir("/m");
+    let root = now(kind.make_on(device(), b"", false)).unwrap();
+    let file_system = Arc::downgrade(&root.file_system());
+    now(w.caller().mount(b"/m", root, "/dev/vda", MountFlags::empty())).unwrap();
+    w.put("/m/f", b"stored");
+    is_slow.store(true, Ordering::Relaxed);
+    let caller = w.caller();
+    let mut storing = Box::pin(w.vfs.synchronize());
+    let mut unmounting = Box::pin(caller.unmount(b"/m", false, true));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(storing.as_mut().poll(&mut context).is_pending());
+    is_slow.store(false, Ordering::Relaxed);
+    assert!(unmounting.as_mut().poll(&mut context).is_pending());
+    assert_eq!(now(storing), Ok(()));
+    assert_eq!(now(unmounting), Ok(()));
+    assert_eq!(file_system.strong_count(), 0, "the file server is free");
+    let found = fsck(&disk.data());
+    assert!(found.is_empty(), "{found}");
 }

@@ -14,7 +14,7 @@ use unix::load::Load;
 use unix::process::Pid;
 use unix::sysv::{messages, semaphores, shared_memory};
 use unix::thread::{System, Thread};
-use unix::vfs::{DeviceNumber, Location, Mount, MountFlags};
+use unix::vfs::{DeviceNumber, MountFlags};
 
 /// The paths of the system's files below /proc.
 pub(super) const FILES: &[&str] = &[
@@ -286,36 +286,24 @@ fn flag_text(flags: MountFlags) -> String {
     text
 }
 
-/// Where a process with this root directory sees the mount; `None` if it cannot reach it.
-fn visible_at(mount: &Arc<Mount>, root: &Location) -> Option<Vec<u8>> {
-    let mounted = mount.root();
-    let path = mounted.path(root).ok()?;
-    // The root in memory, if another is mounted over it, cannot be reached, and what is outside of
-    // the root directory neither.
-    path.starts_with(b"/").then_some(path)
-}
-
 /// The text of /proc/PID/mountinfo.
 pub(super) fn mount_information<M: Machine>(thread: Option<Arc<Thread<M>>>) -> Vec<u8> {
     let Some(thread) = thread else { return Vec::new() };
-    let root = thread.directories().root();
+    let directories = thread.directories();
     let mut text = Vec::new();
-    for mount in thread.directories().tree().mounts() {
-        let Some(path) = visible_at(&mount, &root) else { continue };
-        let (file_system, flags) = (mount.file_system(), mount.flags());
-        let device = mount.root().vnode.metadata().device;
+    for mount in directories.tree().list(&directories.root()) {
+        let (file_system, flags) = (mount.root.file_system(), mount.flags);
+        let device = mount.root.metadata().device;
         // The root mount has no parent. It gets 1 here, a number that no mount in the list has.
-        let above = mount.parent().map_or(1, |parent| parent.mount.id());
-        text.extend_from_slice(
-            format!("{} {above} {}:{} ", mount.id(), device.major, device.minor).as_bytes(),
-        );
+        let above = mount.above.unwrap_or(1);
+        text.extend_from_slice(format!("{} {above} {}:{} ", mount.id, device.major, device.minor).as_bytes());
         text.extend_from_slice(&mount.root_path());
         text.push(b' ');
-        text.extend_from_slice(&path);
+        text.extend_from_slice(&mount.path);
         let access = if flags.contains(MountFlags::READ_ONLY) { "ro" } else { "rw" };
-        let (kind, source) = (file_system.status().kind, mount.source());
+        let (kind, source) = (file_system.status().kind, &mount.source);
         let options = file_system.options();
-        let sharing = mount.sharing();
+        let sharing = mount.sharing;
         let mut propagation = String::new();
         let _ = sharing.peers.map(|group| write!(propagation, "shared:{group} "));
         let _ = sharing.master.map(|group| write!(propagation, "master:{group} "));
@@ -331,14 +319,13 @@ pub(super) fn mount_information<M: Machine>(thread: Option<Arc<Thread<M>>>) -> V
 /// The text of /proc/PID/mounts: the mounts as the process sees them.
 pub(super) fn mounts<M: Machine>(thread: Option<Arc<Thread<M>>>) -> Vec<u8> {
     let Some(thread) = thread else { return Vec::new() };
-    let root = thread.directories().root();
+    let directories = thread.directories();
     let mut text = Vec::new();
-    for mount in thread.directories().tree().mounts() {
-        let Some(path) = visible_at(&mount, &root) else { continue };
-        let (file_system, flags) = (mount.file_system(), mount.flags());
-        text.extend_from_slice(mount.source().as_bytes());
+    for mount in directories.tree().list(&directories.root()) {
+        let (file_system, flags) = (mount.root.file_system(), mount.flags);
+        text.extend_from_slice(mount.source.as_bytes());
         text.push(b' ');
-        text.extend_from_slice(&path);
+        text.extend_from_slice(&mount.path);
         let mut line = format!(" {} {}", file_system.status().kind, flag_text(flags));
         line.push_str(&file_system.options());
         line.push_str(" 0 0\n");

@@ -113,6 +113,8 @@ pub(super) struct Ext4 {
     /// Files whose data or times the file server may not have. They are kept until they are
     /// written.
     dirty: SpinLock<BTreeMap<u64, Arc<Node>>>,
+    /// Locked while everything is stored, for which the end of the file system waits.
+    storing: Mutex<()>,
     /// Whether the file server has changed anything since it was last asked to store it.
     changed: AtomicBool,
     /// How many bytes files can grow before the free space of the disk is looked at again.
@@ -150,6 +152,7 @@ impl Ext4 {
             nodes: SpinLock::new(BTreeMap::new()),
             names: SpinLock::new(Names::default()),
             changing: Mutex::new(()),
+            storing: Mutex::new(()),
             dirty: SpinLock::new(BTreeMap::new()),
             changed: AtomicBool::new(false),
             room: AtomicU64::new(0),
@@ -237,6 +240,10 @@ impl Ext4 {
     }
 
     async fn store(&self) -> Result<()> {
+        let _alone = self.storing.lock().await;
+        if self.ended.load(Ordering::Acquire) {
+            return Ok(());
+        }
         let written = self.write_all_back().await;
         if !self.changed.swap(false, Ordering::AcqRel) {
             return written;
@@ -283,6 +290,8 @@ impl Ext4 {
         if self.ended.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
+        // Until a store that is under way has ended, the file server would not be free.
+        let _alone = self.storing.lock().await;
         let written = self.write_all_back().await;
         let names = self.names.lock().clear();
         drop(names);
@@ -339,12 +348,10 @@ impl FileSystem for Ext4 {
     }
 
     fn synchronize(&self) -> MaybeReady<'_, Result<()>> {
-        if self.ended.load(Ordering::Acquire)
-            || (self.dirty.lock().is_empty() && !self.changed.load(Ordering::Acquire))
-        {
-            return MaybeReady::ready(Ok(()));
+        match self.dirty.lock().is_empty() && !self.changed.load(Ordering::Acquire) {
+            true => MaybeReady::ready(Ok(())),
+            false => MaybeReady::pending(self.store()),
         }
-        MaybeReady::pending(self.store())
     }
 
     fn end(&self) -> MaybeReady<'_, Result<()>> {

@@ -7,7 +7,7 @@ use crate::file::{FileObject, Io, OpenFile};
 use crate::poll::{PollQueue, Readiness};
 use crate::process_context::{FileSignal, ProcessContext, SessionHost};
 use crate::sync::{SpinLock, delay};
-use crate::vfs::{DeviceNumber, Location, Mount, MountTree, OpenFlags};
+use crate::vfs::{DeviceNumber, Location, MountTree, OpenFlags, VnodeRef};
 use crate::{AttemptError, Environment, Error, Identity, Result, Timestamp, UserBuffer};
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
@@ -113,10 +113,9 @@ impl PtyMaster {
             return Err(Error::EIO);
         }
         let terminal = TerminalFile::open(self.node.terminal(), process, None, flags)?;
-        let is_mine = |mount: &Arc<Mount>| {
-            core::ptr::addr_eq(Arc::as_ptr(&mount.file_system()), Arc::as_ptr(&self.ptys))
-        };
-        Ok(match tree.mounts().into_iter().find(is_mine) {
+        let is_mine =
+            |root: &VnodeRef| core::ptr::addr_eq(Arc::as_ptr(&root.file_system()), Arc::as_ptr(&self.ptys));
+        Ok(match tree.find(is_mine) {
             Some(mount) => {
                 let location = Location { mount, vnode: self.node.clone() };
                 OpenFile::of_vnode(location, None, flags, Some(terminal))

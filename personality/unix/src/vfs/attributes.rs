@@ -2,7 +2,7 @@
 //! statfs, mount.
 
 use super::metadata::{AttributeChange, FileSystemStatus, FileType, Metadata, Mode, OFFSET_MAXIMUM, SetTime};
-use super::mount::{Location, Mount, MountFlags};
+use super::mount::{Location, MountFlags};
 use super::permission::{Access, is_owner, permitted_at};
 use super::vnode::{AttributeCondition, VnodeRef};
 use super::{At, Caller, Changes, Propagation, changes};
@@ -295,8 +295,8 @@ impl Caller<'_> {
         let file_system = at.vnode.file_system();
         file_system.synchronize().await?;
         self.directories.tree().unmount(at, detach)?;
-        let is_other = |mount: &Arc<Mount>| !Arc::ptr_eq(&mount.file_system(), &file_system);
-        match self.vfs.tree.mounts_of_all().iter().all(is_other) {
+        let is_other = |root: &VnodeRef| !Arc::ptr_eq(&root.file_system(), &file_system);
+        match self.vfs.tree.roots_of_all().iter().all(is_other) {
             // Files that are open after a detachment are used on, so the file system does not end.
             true if !detach => file_system.end().await,
             _ => Ok(()),

@@ -162,8 +162,8 @@ impl Caller<'_> {
         }
         let device = self.vfs.disks.find(node.metadata().represents)?;
         let device_number = device.number();
-        let is_mounted = |mount: &Arc<Mount>| mount.root().vnode.metadata().device == device_number;
-        if self.vfs.tree.mounts_of_all().iter().any(is_mounted) {
+        let is_mounted = |root: &VnodeRef| root.metadata().device == device_number;
+        if self.vfs.tree.roots_of_all().iter().any(is_mounted) {
             return Err(Error::EBUSY);
         }
         kind.make_on(device, options, read_only).await

@@ -34,7 +34,7 @@ pub use metadata::{
     AttributeChange, DeviceNumber, DirectoryEntry, FileSystemStatus, FileType, Metadata, Mode, NAME_MAXIMUM,
     OFFSET_MAXIMUM, PATH_MAXIMUM, SetTime,
 };
-pub use mount::{Location, Mount, MountFlags, Sharing};
+pub use mount::{ListedMount, Location, Mount, MountFlags, Sharing};
 pub use names::RenameHow;
 pub use open::{OpenContext, OpenFlags};
 pub use permission::{Access, is_owner, permitted, permitted_at};
@@ -106,8 +106,10 @@ impl Vfs {
     /// error; the others are written nevertheless.
     pub async fn synchronize(&self) -> Result<()> {
         let mut result = Ok(());
-        for mount in self.tree.mounts_of_all() {
-            result = result.and(mount.file_system().synchronize().await);
+        for file_system in self.tree.file_systems() {
+            if let Some(file_system) = file_system.upgrade() {
+                result = result.and(file_system.synchronize().await);
+            }
         }
         result
     }
@@ -115,8 +117,10 @@ impl Vfs {
     /// Ends all mounted file systems, since the system ends. Returns the first error.
     pub async fn end_file_systems(&self) -> Result<()> {
         let mut result = Ok(());
-        for mount in self.tree.mounts_of_all() {
-            result = result.and(mount.file_system().end().await);
+        for file_system in self.tree.file_systems() {
+            if let Some(file_system) = file_system.upgrade() {
+                result = result.and(file_system.end().await);
+            }
         }
         result
     }

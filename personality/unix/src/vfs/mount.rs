@@ -148,28 +148,13 @@ impl Mount {
         &self.source
     }
 
-    /// The path of the mount's root in its own file system.
-    pub fn root_path(&self) -> Vec<u8> {
-        let mut names: Vec<Vec<u8>> = Vec::new();
-        let mut here = self.root.clone();
-        while let Some((parent, name)) = here.place() {
-            names.push(name);
-            here = parent;
-        }
-        let mut path = Vec::new();
-        for name in names.iter().rev() {
-            path.push(b'/');
-            path.extend_from_slice(name);
-        }
-        if names.is_empty() {
-            path.push(b'/');
-        }
-        path
-    }
-
     /// The file system of the mount.
     pub fn file_system(&self) -> Arc<dyn FileSystem> {
         self.root.file_system()
+    }
+
+    pub(super) fn root_vnode(&self) -> &VnodeRef {
+        &self.root
     }
 
     /// The location of the mount's root.
@@ -194,6 +179,61 @@ impl Mount {
     pub fn check_writable(&self) -> Result<()> {
         let read_only = self.flags().contains(MountFlags::READ_ONLY) || self.file_system().is_read_only();
         if read_only { Err(Error::EROFS) } else { Ok(()) }
+    }
+}
+
+/// A mount in a list of the mounts that a process sees. It does not keep the mount in use.
+pub struct ListedMount {
+    /// The id of the mount.
+    pub id: u64,
+    /// The id of the mount on which it is; `None` for the root mount.
+    pub above: Option<u64>,
+    /// Where the process sees it.
+    pub path: Vec<u8>,
+    /// The source of the mount, as the caller of mount named it.
+    pub source: String,
+    /// The options of the mount.
+    pub flags: MountFlags,
+    /// How it takes part in propagation.
+    pub sharing: Sharing,
+    /// The root of the mount.
+    pub root: VnodeRef,
+}
+
+impl ListedMount {
+    /// `None` if a process with this root directory cannot reach the mount.
+    pub(super) fn new(mount: &Arc<Mount>, root: &Location) -> Option<ListedMount> {
+        let path = mount.root().path(root).ok()?;
+        // The root in memory, if another is mounted over it, cannot be reached, and what is outside
+        // of the root directory neither.
+        path.starts_with(b"/").then(|| ListedMount {
+            id: mount.id,
+            above: mount.parent().map(|parent| parent.mount.id),
+            path,
+            source: mount.source.clone(),
+            flags: mount.flags(),
+            sharing: mount.sharing(),
+            root: mount.root.clone(),
+        })
+    }
+
+    /// The path of the mount's root in its own file system.
+    pub fn root_path(&self) -> Vec<u8> {
+        let mut names: Vec<Vec<u8>> = Vec::new();
+        let mut here = self.root.clone();
+        while let Some((parent, name)) = here.place() {
+            names.push(name);
+            here = parent;
+        }
+        let mut path = Vec::new();
+        for name in names.iter().rev() {
+            path.push(b'/');
+            path.extend_from_slice(name);
+        }
+        if names.is_empty() {
+            path.push(b'/');
+        }
+        path
     }
 }
 

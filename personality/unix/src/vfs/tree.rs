@@ -1,8 +1,8 @@
 //! Trees of mounts. Processes of one mount namespace see one tree (mount_namespaces(7)).
 
-use super::mount::{Location, Mount, MountFlags, Sharing};
+use super::mount::{ListedMount, Location, Mount, MountFlags, Sharing};
 use super::propagation::{below, check_types, copy_below, is_under, receivers};
-use super::vnode::{VnodeRef, same};
+use super::vnode::{FileSystem, VnodeRef, same};
 use crate::sync::{SpinGuard, SpinLock};
 use crate::{Error, Result};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -125,14 +125,40 @@ impl MountTree {
         Arc::ptr_eq(&place.mount, &self.anonymous)
     }
 
-    /// Every mount, in the order in which they were made.
-    pub fn mounts(&self) -> Vec<Arc<Mount>> {
+    /// Every mount, in the order in which they were made. The caller must be a change of the trees:
+    /// the references would make an unmount fail.
+    pub(super) fn mounts(&self) -> Vec<Arc<Mount>> {
         self.mounts.lock().clone()
     }
 
-    /// Every mount of every tree of the system.
-    pub(crate) fn mounts_of_all(&self) -> Vec<Arc<Mount>> {
-        self.change().trees.iter().flat_map(|tree| tree.mounts()).collect()
+    /// The mounts in the order in which they were made, as far as they can be reached from `root`.
+    /// None of them is in use by that.
+    pub fn list(&self, root: &Location) -> Vec<ListedMount> {
+        let _change = self.change();
+        self.mounts().iter().filter_map(|mount| ListedMount::new(mount, root)).collect()
+    }
+
+    /// The mount of this tree that has the root of a file system that `is_it` accepts.
+    pub(crate) fn find(&self, is_it: impl Fn(&VnodeRef) -> bool) -> Option<Arc<Mount>> {
+        let _change = self.change();
+        self.mounts().into_iter().find(|mount| is_it(mount.root_vnode()))
+    }
+
+    /// The roots of all mounts of all trees of the system. No mount is in use by that.
+    pub(crate) fn roots_of_all(&self) -> Vec<VnodeRef> {
+        let change = self.change();
+        let mounts = change.trees.iter().flat_map(|tree| tree.mounts());
+        mounts.map(|mount| mount.root_vnode().clone()).collect()
+    }
+
+    /// The file systems that are mounted in the system, each once.
+    pub(crate) fn file_systems(&self) -> Vec<Weak<dyn FileSystem>> {
+        let mut all = BTreeMap::new();
+        for root in self.roots_of_all() {
+            let file_system = root.file_system();
+            all.entry(Arc::as_ptr(&file_system).addr()).or_insert_with(|| Arc::downgrade(&file_system));
+        }
+        all.into_values().collect()
     }
 
     fn change(&self) -> Change<'_> {

@@ -40,9 +40,9 @@ fn a_namespace_changes_alone_and_leaves_nothing_behind() {
     w.memory_mount("/m").unwrap();
     w.mkdir("/m/in");
     let tmpfs = Arc::downgrade(&w.vfs.tree.mounts()[1].file_system());
-    let mounts = w.vfs.tree.mounts_of_all().len();
+    let mounts = w.vfs.tree.roots_of_all().len();
     let kept = w.elsewhere(|caller, directories| {
-        assert_eq!(w.vfs.tree.mounts_of_all().len(), 2 * mounts);
+        assert_eq!(w.vfs.tree.roots_of_all().len(), 2 * mounts);
         assert!(exists(caller, "/m/in"));
         now(caller.bind(b"/m", b"/n", false)).unwrap();
         assert!(exists(caller, "/n/in") && !exists(&w.caller(), "/n/in"));
@@ -57,7 +57,7 @@ fn a_namespace_changes_alone_and_leaves_nothing_behind() {
         Arc::downgrade(&tree.mounts()[1])
     });
     assert_eq!(kept.strong_count(), 0, "the mounts of the namespace are released");
-    assert_eq!(w.vfs.tree.mounts_of_all().len(), mounts);
+    assert_eq!(w.vfs.tree.roots_of_all().len(), mounts);
     w.unmount("/m").unwrap();
     assert_eq!(tmpfs.strong_count(), 0);
 }
