@@ -1,14 +1,15 @@
 //! The end of a driver in the middle of its work, for tests of its clients.
 //!
 //! With the argument `end-after=COUNT` a driver ends at the step of this number, again and again,
-//! as often as root starts it again. The last one of these stays.
+//! five times, or as often as the argument `end-times=COUNT` says. The next one stays.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use rt::root::{self, servers};
 use rt::start_page;
 
-/// How often root starts a server again.
-const RESTARTS: u64 = 5;
+/// How often a driver ends that is not told so. Root starts a server with `restart yes` again as
+/// often.
+const TIMES: u64 = 5;
 
 /// How many steps are left; 0: the driver does not end.
 static LEFT: AtomicU64 = AtomicU64::new(0);
@@ -16,16 +17,18 @@ static LEFT: AtomicU64 = AtomicU64::new(0);
 /// Reads the driver's arguments.
 ///
 /// # Panics
-/// If the number is none.
+/// If a number is none.
 pub(crate) fn prepare() {
     let Some((name, arguments)) = start_page::read() else { return };
-    let Some(count) = arguments.split_whitespace().find_map(|word| word.strip_prefix("end-after=")) else {
-        return;
+    let number = |name: &str| {
+        let value = arguments.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+        value.map(|value| value.parse().unwrap_or_else(|_| panic!("the argument {name} is a number")))
     };
-    let count = count.parse().expect("the argument end-after is a number");
+    let Some(count) = number("end-after") else { return };
+    let times = number("end-times").unwrap_or(TIMES);
     let mut all = (0..).map_while(|index| servers::describe(index).ok());
     let own = all.find(|server| server.name == name.as_bytes());
-    if own.is_some_and(|server| server.restarts < RESTARTS) {
+    if own.is_some_and(|server| server.restarts < times) {
         LEFT.store(count, Ordering::Relaxed);
     }
 }

@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::mem;
 use core::net::{IpAddr, Ipv4Addr};
 use core::time::Duration;
 
@@ -24,6 +25,12 @@ const SHORTEST: Duration = Duration::from_secs(60);
 const WANTED: [u8; 7] = [1, 3, 6, 12, 15, 26, 28];
 /// The option with the host name.
 const HOST_NAME: u8 = 12;
+/// Questions of ARP after which a granted address counts as free, and the time after each. A network
+/// of today answers within milliseconds; RFC 5227 waits for seconds.
+const PROBES: u32 = 2;
+const PROBE: Duration = Duration::from_millis(250);
+/// How long no server is asked after an address was declined (RFC 2131, 3.1).
+const AFTER_DECLINE: Duration = Duration::from_secs(10);
 /// Bytes that a server may send.
 const LARGEST: u16 = 1432;
 
@@ -41,6 +48,9 @@ pub(crate) enum Event {
     Granted(Lease),
     /// The lease is no more.
     Lost,
+    /// All systems are to be asked whether one has this address. If one has, the caller calls
+    /// [`Client::decline`].
+    Probe(Ipv4Addr),
 }
 
 enum State {
@@ -48,9 +58,19 @@ enum State {
     Selecting,
     /// A server has offered an address.
     Requesting { address: Ipv4Addr, server: Ipv4Addr },
+    /// A server has granted an address, which another system may have.
+    Probing { address: Ipv4Addr, terms: Terms },
     /// There is a lease, until `expires`; its server is asked to renew it from `renew` on, and all
     /// servers from `rebind` on.
     Bound { address: Ipv4Addr, server: Ipv4Addr, renew: Instant, rebind: Instant, expires: Instant },
+}
+
+/// What a server has granted, and when it is to be renewed.
+struct Terms {
+    lease: Lease,
+    server: Ipv4Addr,
+    renew: Instant,
+    rebind: Instant,
 }
 
 /// The client of one interface.
@@ -116,6 +136,16 @@ impl Client {
             }
             _ => {}
         }
+        if let State::Probing { address, .. } = self.state {
+            if self.tries < PROBES {
+                self.tries += 1;
+                self.deadline = now + PROBE;
+                return (None, Some(Event::Probe(address)));
+            }
+            if let State::Probing { address, terms } = mem::replace(&mut self.state, State::Selecting) {
+                return (None, Some(self.bind(address, terms)));
+            }
+        }
         let message = match self.state {
             State::Selecting => Some(self.message(now, DhcpMessageType::Discover, None)),
             State::Requesting { .. } => Some(self.message(now, DhcpMessageType::Request, None)),
@@ -123,7 +153,7 @@ impl Client {
                 let to = (rebind > now).then_some(server);
                 Some(self.message(now, DhcpMessageType::Request, to))
             }
-            State::Bound { .. } => None,
+            State::Bound { .. } | State::Probing { .. } => None,
         };
         self.schedule(random, now);
         (message, event)
@@ -148,17 +178,22 @@ impl Client {
     }
 
     fn message(&self, now: Instant, message_type: DhcpMessageType, to: Option<Ipv4Addr>) -> Message {
-        let (client, requested, server) = match self.state {
+        let (client, requested, server) = match &self.state {
             State::Selecting => (Ipv4Addr::UNSPECIFIED, None, None),
-            State::Requesting { address, server } => (Ipv4Addr::UNSPECIFIED, Some(address), Some(server)),
-            State::Bound { address, .. } => (address, None, None),
+            State::Requesting { address, server }
+            | State::Probing { address, terms: Terms { server, .. } } => {
+                (Ipv4Addr::UNSPECIFIED, Some(*address), Some(*server))
+            }
+            State::Bound { address, .. } => (*address, None, None),
         };
+        // A message that declines an address asks for nothing, and gets no answer.
+        let declines = message_type == DhcpMessageType::Decline;
         let name = [DhcpOption { kind: HOST_NAME, data: self.host_name.as_bytes() }];
         let mac = EthernetAddress(self.mac);
         let message = DhcpRepr {
             message_type,
             transaction_id: self.transaction,
-            secs: now.since(self.began).as_secs().min(65535) as u16,
+            secs: if declines { 0 } else { now.since(self.began).as_secs().min(65535) as u16 },
             client_hardware_address: mac,
             client_ip: client,
             your_ip: Ipv4Addr::UNSPECIFIED,
@@ -167,17 +202,17 @@ impl Client {
             subnet_mask: None,
             relay_agent_ip: Ipv4Addr::UNSPECIFIED,
             // There is no address yet that an answer could go to.
-            broadcast: client.is_unspecified(),
+            broadcast: client.is_unspecified() && !declines,
             requested_ip: requested,
             client_identifier: Some(mac),
             server_identifier: server,
-            parameter_request_list: Some(&WANTED),
+            parameter_request_list: (!declines).then_some(&WANTED),
             dns_servers: None,
-            max_size: Some(LARGEST),
+            max_size: (!declines).then_some(LARGEST),
             lease_duration: None,
             renew_duration: None,
             rebind_duration: None,
-            additional_options: if self.host_name.is_empty() { &[] } else { &name },
+            additional_options: if self.host_name.is_empty() || declines { &[] } else { &name },
         };
         // Some servers drop messages that are shorter than those of BOOTP.
         let mut payload = alloc::vec![0; message.buffer_len().max(300)];
@@ -204,12 +239,15 @@ impl Client {
                 None
             }
             (State::Requesting { address, .. }, DhcpMessageType::Ack) if *address == message.your_ip => {
-                self.granted(&message, server, now)
+                self.state = State::Probing { address: message.your_ip, terms: terms(&message, server, now) };
+                self.tries = 0;
+                self.deadline = now;
+                None
             }
             (State::Bound { address, renew, .. }, DhcpMessageType::Ack)
                 if *address == message.your_ip && *renew <= now =>
             {
-                self.granted(&message, server, now)
+                Some(self.bind(message.your_ip, terms(&message, server, now)))
             }
             (State::Requesting { server: chosen, .. }, DhcpMessageType::Nak) if *chosen == server => {
                 self.restart(random, now);
@@ -225,35 +263,42 @@ impl Client {
         }
     }
 
-    fn granted(&mut self, message: &DhcpRepr<'_>, server: Ipv4Addr, now: Instant) -> Option<Event> {
-        let seconds = |count: u32| Duration::from_secs(count.into());
-        let lease = message.lease_duration.map_or(seconds(86400), seconds).max(SHORTEST);
-        let renew = message.renew_duration.map_or(lease / 2, seconds).clamp(SHORTEST / 2, lease / 2);
-        let rebind = message.rebind_duration.map_or(lease / 8 * 7, seconds).clamp(renew, lease / 8 * 7);
-        let mask = message.subnet_mask.map_or(u32::MAX << 8, u32::from);
-        let length = mask.leading_ones() as u8;
-        let expires = now + lease;
-        self.state = State::Bound {
-            address: message.your_ip,
-            server,
-            renew: now + renew,
-            rebind: now + rebind,
-            expires,
-        };
+    /// The granted address is used from now on.
+    fn bind(&mut self, address: Ipv4Addr, terms: Terms) -> Event {
+        let Terms { lease, server, renew, rebind } = terms;
+        self.state = State::Bound { address, server, renew, rebind, expires: lease.expires };
         self.tries = 0;
-        self.deadline = now + renew;
-        let servers = message.dns_servers.iter().flatten();
-        Some(Event::Granted(Lease {
-            prefix: Prefix { address: message.your_ip.into(), length },
-            router: message.router.filter(|router| usable(*router)).map(IpAddr::V4),
-            name_servers: servers
-                .filter(|server| usable(**server))
-                .map(|server| IpAddr::V4(*server))
-                .collect(),
-            server: server.into(),
-            expires,
-        }))
+        self.deadline = renew;
+        Event::Granted(lease)
     }
+
+    /// Another system has the address that was granted: the server is told so, and servers are
+    /// looked for again later. Returns the message, if an address is being probed.
+    pub(crate) fn decline(&mut self, random: &mut Random, now: Instant) -> Option<Message> {
+        let State::Probing { .. } = self.state else { return None };
+        let message = self.message(now, DhcpMessageType::Decline, None);
+        self.restart(random, now);
+        self.deadline = now + AFTER_DECLINE;
+        Some(message)
+    }
+}
+
+/// What a server grants by a message.
+fn terms(message: &DhcpRepr<'_>, server: Ipv4Addr, now: Instant) -> Terms {
+    let seconds = |count: u32| Duration::from_secs(count.into());
+    let lease = message.lease_duration.map_or(seconds(86400), seconds).max(SHORTEST);
+    let renew = message.renew_duration.map_or(lease / 2, seconds).clamp(SHORTEST / 2, lease / 2);
+    let rebind = message.rebind_duration.map_or(lease / 8 * 7, seconds).clamp(renew, lease / 8 * 7);
+    let mask = message.subnet_mask.map_or(u32::MAX << 8, u32::from);
+    let servers = message.dns_servers.iter().flatten();
+    let lease = Lease {
+        prefix: Prefix { address: message.your_ip.into(), length: mask.leading_ones() as u8 },
+        router: message.router.filter(|router| usable(*router)).map(IpAddr::V4),
+        name_servers: servers.filter(|server| usable(**server)).map(|server| IpAddr::V4(*server)).collect(),
+        server: server.into(),
+        expires: now + lease,
+    };
+    Terms { lease, server, renew: now + renew, rebind: now + rebind }
 }
 
 /// Whether an address can be that of a host.

@@ -326,6 +326,25 @@ impl Net {
         self.send_arp(interface, ArpOperation::Request, address, address, [0xff; 6]);
     }
 
+    /// Asks whether another system has an address, before this one uses it (RFC 5227).
+    pub(crate) fn probe(&mut self, interface: InterfaceIndex, address: Ipv4Addr) {
+        self.probed.retain(|entry| entry.0 != interface || entry.1 == address);
+        if self.probed.iter().all(|entry| entry.0 != interface) {
+            self.probed.push((interface, address, None));
+        }
+        self.send_arp(interface, ArpOperation::Request, Ipv4Addr::UNSPECIFIED, address, [0xff; 6]);
+    }
+
+    /// Another system has an address, or is about to use it.
+    fn claimed(&mut self, interface: InterfaceIndex, address: Ipv4Addr, mac: [u8; 6]) {
+        if self.link(interface).is_some_and(|link| link.public.mac == mac) {
+            return;
+        }
+        for entry in self.probed.iter_mut().filter(|entry| (entry.0, entry.1) == (interface, address)) {
+            entry.2 = Some(mac);
+        }
+    }
+
     /// Takes a packet of ARP.
     pub(crate) fn receive_arp(&mut self, interface: InterfaceIndex, packet: &[u8]) -> Result<()> {
         let packet = ArpPacket::new_checked(packet).map_err(|_| Error::ProtocolError)?;
@@ -339,6 +358,8 @@ impl Net {
         else {
             return Err(Error::ProtocolError);
         };
+        let is_probe = operation == ArpOperation::Request && source.is_unspecified();
+        self.claimed(interface, if is_probe { target } else { source }, mac.0);
         if source.is_broadcast() || source.is_loopback() || self.is_local(IpAddr::V4(source)) {
             return Ok(());
         }

@@ -64,6 +64,9 @@ pub(crate) struct Net {
     pub(crate) generation: u64,
     /// IPv6 addresses that another system may have, and until when its answer is waited for.
     pub(crate) duplicates: Vec<(InterfaceIndex, Ipv6Addr, Instant)>,
+    /// IPv4 addresses that a server has granted and another system may have, each with the hardware
+    /// address of the one that has it.
+    pub(crate) probed: Vec<(InterfaceIndex, Ipv4Addr, Option<[u8; 6]>)>,
     pub(crate) neighbours: Neighbours,
     pub(crate) fragments: Fragments,
     /// The largest packets that paths take, where routers said so, and until when.
@@ -125,6 +128,7 @@ impl Net {
             routes: Vec::new(),
             generation: 1,
             duplicates: Vec::new(),
+            probed: Vec::new(),
             neighbours: Neighbours::new(Key::new(other)),
             fragments: Fragments::default(),
             path_mtus: BTreeMap::new(),

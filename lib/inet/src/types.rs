@@ -662,6 +662,15 @@ pub struct Interface {
     pub counters: Counters,
 }
 
+/// An address that a DHCP server granted, and that another system has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Declined {
+    /// The address.
+    pub address: core::net::Ipv4Addr,
+    /// The hardware address of the system that has it.
+    pub mac: [u8; 6],
+}
+
 /// What a DHCP server granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {

@@ -17,7 +17,7 @@
 //!     pci        8086:10d3        # a PCI function: vendor and device; may be given several times
 //!     screen     yes              # it shows what is on the screen; default no
 //!     dma        64K              # memory that its devices may read and write themselves; default none
-//!     restart    yes              # start it again when it dies; default no
+//!     restart    yes              # start it again when it dies, five times; or a number; default no
 //!     power      yes              # it may end the whole system; default no
 //!     arguments  speed=115200     # the rest of the line, as it is
 //! ```
@@ -35,6 +35,12 @@ use x2::extension::Quota;
 
 /// Bytes of the longest name of a server that a message can have (`interfaces/root.defs`).
 const LONGEST_NAME: usize = 256;
+
+/// How often a server with `restart yes` is started again. One that ends more often would only end
+/// again.
+const RESTARTS: u32 = 5;
+/// How often a server may be started again at most.
+const MOST_RESTARTS: u64 = 1_000_000;
 
 /// How much memory a server may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,8 +87,8 @@ pub struct Server {
     /// How many bytes of memory the server may have that devices read and write, in addition to
     /// [`memory`](Self::memory).
     pub dma: Option<u64>,
-    /// Whether root starts the server again after it has ended.
-    pub restart: bool,
+    /// How often root starts the server again after it has ended.
+    pub restarts: u32,
     /// Whether the server may power off or restart the machine.
     pub power: bool,
 }
@@ -105,7 +111,7 @@ impl Server {
             functions: Vec::new(),
             screen: false,
             dma: None,
-            restart: false,
+            restarts: 0,
             power: false,
         }
     }
@@ -264,7 +270,10 @@ fn set(server: &mut Server, key: &str, value: &str) -> Result<(), String> {
         }
         "screen" => server.screen = yes_or_no(key, value)?,
         "dma" => server.dma = Some(size(value)?),
-        "restart" => server.restart = yes_or_no(key, value)?,
+        "restart" if value.starts_with(|first: char| first.is_ascii_digit()) => {
+            server.restarts = number_in(value, 0, MOST_RESTARTS)? as u32;
+        }
+        "restart" => server.restarts = if yes_or_no(key, value)? { RESTARTS } else { 0 },
         "power" => server.power = yes_or_no(key, value)?,
         _ => return Err(alloc::format!("unknown key `{key}`; a server has {KEYS}")),
     }
@@ -341,7 +350,7 @@ mod tests {
         assert_eq!(console.functions, [(0x1234, 0x11e8), (0x8086, 0x10d3)]);
         assert_eq!((console.dma, servers[1].dma), (Some(64 << 10), None));
         assert_eq!(console.arguments, "speed=115200  colour");
-        assert!(console.restart && !servers[1].restart);
+        assert_eq!((console.restarts, servers[1].restarts), (RESTARTS, 0));
         assert!(console.screen && !servers[1].screen);
         assert_eq!(console.memory, MemoryLimit::Bytes(4 << 20));
         assert_eq!(servers[1].memory, MemoryLimit::Rest);
@@ -412,6 +421,8 @@ mod tests {
             "dma 0",
             "screen 1",
             "restart maybe",
+            "restart 1000001",
+            "restart 5x",
             "power on",
             "kernel-memory 1",
         ] {

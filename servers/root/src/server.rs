@@ -29,8 +29,6 @@ const UTCB_AREA: u64 = 0x7ffe_0000_0000;
 const STACK_PAGES: u64 = 16;
 /// Address of the first thread's stack. The page below it is never mapped.
 const STACK: u64 = 0x7ffd_0000_0000;
-/// How often a server is started again. One that ends more often would only end again.
-const MOST_RESTARTS: u32 = 5;
 
 /// The state of a server between its start and its end.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -124,7 +122,7 @@ impl Server {
 
     /// Whether root starts the server again after it has ended.
     pub(crate) fn will_restart(&self) -> bool {
-        self.configuration.restart && self.restarts < MOST_RESTARTS
+        self.restarts < self.configuration.restarts
     }
 
     /// Begins to start the server, which has no resources yet: allocates its space and memory.

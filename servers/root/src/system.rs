@@ -165,7 +165,7 @@ impl<M: Machine> System<M> {
                 server.restarts += 1;
                 return Some(self.begin(index));
             }
-            if server.configuration.restart {
+            if server.configuration.restarts > 0 {
                 let (name, ends) = (&server.configuration.name, server.restarts + 1);
                 self.resources
                     .machine

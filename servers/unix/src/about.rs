@@ -35,10 +35,10 @@ pub(crate) fn text(bounce: bool, (used, all): (usize, usize)) -> String {
         let state = if server.runs { "runs" } else { "has ended" };
         let [used, limit, kernel] =
             [server.used, server.limit, server.kernel_memory].map(|bytes| bytes >> 10);
-        let (threads, spaces) = (server.threads, server.spaces);
+        let (threads, spaces, restarts) = (server.threads, server.spaces, server.restarts);
         let _ = writeln!(
             text,
-            "server\t{name}\t{state}\t{used} KiB\t{limit} KiB\t{kernel} KiB\t{threads}\t{spaces}"
+            "server\t{name}\t{state}\t{used} KiB\t{limit} KiB\t{kernel} KiB\t{threads}\t{spaces}\t{restarts}"
         );
         place += 1;
     }

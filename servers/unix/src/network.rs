@@ -205,9 +205,14 @@ pub(crate) async fn configure(
     if let Err(error) = begun {
         log(format_args!("{NAME} gets no address: {error:?}"));
     }
-    let (mut known, mut looks) = (None, 0);
+    let (mut known, mut taken, mut looks) = (None, None, 0);
     loop {
-        let lease = network.with(|stack| stack.lease(index).cloned());
+        let (lease, declined) = network.with(|stack| (stack.lease(index).cloned(), stack.declined(index)));
+        if let Some(declined) = declined.filter(|_| taken != declined) {
+            let of = declined.mac.map(|byte| format!("{byte:02x}")).join(":");
+            log(format_args!("{NAME} does not use the address {}, which {of} has", declined.address));
+        }
+        taken = declined;
         if let Some(lease) = lease
             && known.as_ref() != Some(&lease.name_servers)
         {
@@ -218,7 +223,7 @@ pub(crate) async fn configure(
             if let Err(error) = write_file(&init, b"/etc", b"resolv.conf", lines.as_bytes()).await {
                 log(format_args!("/etc/resolv.conf cannot be written: {error:?}"));
             }
-        } else if known.is_none() && looks == PATIENCE {
+        } else if known.is_none() && taken.is_none() && looks == PATIENCE {
             log(format_args!("{NAME}: no server of addresses has answered yet"));
         }
         looks += 1;

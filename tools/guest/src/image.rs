@@ -32,7 +32,11 @@ impl Request {
     /// The image of a suite, without the files of its tests.
     pub(super) fn of(suite: &Suite) -> Request {
         let name = suite.image.clone().unwrap_or_default();
-        Request { name, packages: suite.packages.clone(), ..Request::default() }
+        let place = |program: &String| {
+            (format!("{PROGRAMS}/{program}"), tree::root().join("tests/guests").join(program))
+        };
+        let files = suite.programs_of_image.iter().map(place).collect();
+        Request { name, packages: suite.packages.clone(), files, ..Request::default() }
     }
 }
 
@@ -45,6 +49,9 @@ pub struct Image {
 
 /// Where the first process's program is: an image with Debian's own init has that, too.
 pub(crate) const INIT: &str = "usr/lib/macadamia/init";
+
+/// Where the programs of a suite are that it names.
+const PROGRAMS: &str = "usr/local/bin";
 
 /// The module's name, by which servers find it.
 pub(crate) const MODULE: &str = "image.cpio";

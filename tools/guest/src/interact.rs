@@ -6,19 +6,18 @@ use super::host::{Action, Host};
 use super::script::{Ending, Script, comparable, recording};
 use super::session::{Kernel, Log, Printed, Session, Start};
 use super::{Request, make};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use mac_build::scratch::{Scratch, file_name};
 use mac_build::{build, tree};
 use mac_machine::boots::Verdict;
 use mac_machine::devices::DiskImage;
-use mac_machine::network::Network;
+use mac_machine::hub::Hub;
 use mac_machine::qemu::Machine;
 use mac_machine::suites::{self, Mode, Overrides, Run};
 use mac_machine::tap::{Outcome, Test};
 use mac_terminal::Screen;
 use std::fs;
 use std::io::Write;
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
@@ -206,9 +205,13 @@ pub(super) fn play_suite(
     }
     if let Some(peer) = &interactive.peer {
         writeln!(interactive.log, "\n--- the other machine ---")?;
-        for printed in peer.printed.try_iter() {
+        for printed in peer.session.printed.try_iter() {
             let (Printed::Log(bytes) | Printed::Terminal(bytes)) = printed;
             interactive.log.write_all(&bytes)?;
+        }
+        writeln!(interactive.log, "\n--- the cable ---\n{}", peer.hub.report())?;
+        if trouble.is_empty() && stuck.is_none() {
+            trouble.extend(peer.hub.check_used().err().map(|error| format!("{error:#}")));
         }
     }
     if let Some(directory) = &play.cast {
@@ -242,17 +245,18 @@ struct InteractiveSession {
     /// The other side of the machine's network, if it has one.
     host: Option<Host>,
     /// The machine at the other end of the cable, if there is one.
-    peer: Option<Session>,
+    peer: Option<Peer>,
+}
+
+/// A second machine.
+struct Peer {
+    session: Session,
+    /// What connects it with the first.
+    hub: Hub,
 }
 
 /// The file of a disk in its directory.
 const DISK: &str = "root.img";
-
-/// A TCP port of 127.0.0.1 that no program has now.
-fn free_port() -> Result<u16> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("looking for a free port")?;
-    Ok(listener.local_addr()?.port())
-}
 
 /// Makes the disk from which a suite's system boots, and adds it to the machine.
 fn root_disk(run: &Run, size: Size, request: &Request, machine: &mut Machine) -> Result<Scratch> {
@@ -276,9 +280,9 @@ impl InteractiveSession {
         };
         let has_host = run.suite.has_open_network() && kernel == Kernel::Macadamia;
         let host = has_host.then(|| Host::make(&run.suite, &mut machine)).transpose()?;
-        let cable = run.suite.peer.is_some().then(free_port).transpose()?;
-        if let Some(port) = cable {
-            machine.add_network(&Network::Listen(port), &[])?;
+        let hub = run.suite.peer.is_some().then(|| Hub::new(run.suite.cable)).transpose()?;
+        if let Some(hub) = &hub {
+            machine.add_cable(hub.port, false);
         }
         let size = [("ROWS", ROWS), ("COLUMNS", COLUMNS)];
         let mut environment: Vec<_> =
@@ -296,14 +300,15 @@ impl InteractiveSession {
         };
         let session = start.start(&run.name)?;
         let mut peer = None;
-        if let (Some(port), Some(script)) = (cable, &run.suite.peer) {
-            // The monitor answers when QEMU listens for the other end of the cable.
-            session.monitor()?;
+        if let (Some(mut hub), Some(script)) = (hub, &run.suite.peer) {
+            hub.plug()?;
             let mut machine = run.machine.clone();
-            machine.add_network(&Network::Connect(port), &[])?;
+            machine.add_cable(hub.port, true);
             let command = ["sh", "-c", script].map(String::from).to_vec();
             let second = Start { command, greet: false, machine, ..start.clone() };
-            peer = Some(second.start(&format!("{}-peer", run.name))?);
+            let session = second.start(&format!("{}-peer", run.name))?;
+            hub.plug()?;
+            peer = Some(Peer { session, hub });
         }
         Ok(InteractiveSession {
             session,
@@ -396,6 +401,10 @@ impl InteractiveSession {
         if let Some([rows, columns]) = step.resize {
             self.screen.resize(rows.into(), columns.into());
             self.session.resize(rows, columns);
+        }
+        if let Some(command) = &step.monitor {
+            let said = self.session.monitor()?.ask(command)?;
+            ensure!(said.is_empty(), "QEMU's monitor says to {command:?}: {said}");
         }
         if let Some(action) = &step.host {
             self.host_does(action, patience)?;

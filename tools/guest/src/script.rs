@@ -50,6 +50,9 @@ pub(super) struct Step {
     /// The window gets this size: rows and columns.
     #[serde(default)]
     pub(super) resize: Option<[u16; 2]>,
+    /// The command that QEMU's monitor gets; it must say nothing to it.
+    #[serde(default)]
+    pub(super) monitor: Option<String>,
     /// What the host does, to its end. Only suites with a network have it.
     #[serde(default)]
     pub(super) host: Option<Action>,

@@ -326,6 +326,9 @@ pub(crate) fn configuration_with(
 pub struct Ends {
     /// After how many steps of its work a driver ends, as often as root starts it again.
     pub after: u64,
+    /// How often a driver ends and is started again. `None`: as often as root starts a server again
+    /// that the configuration does not give a number.
+    pub times: Option<u32>,
     /// The server that ends. `None`: each one that root starts again.
     pub server: Option<String>,
 }
@@ -333,7 +336,10 @@ pub struct Ends {
 impl Ends {
     /// The boot configuration with the argument by which these drivers end.
     fn ending(&self, text: &str) -> String {
-        let count = self.after;
+        let mut argument = format!("end-after={}", self.after);
+        if let Some(times) = self.times {
+            argument += &format!(" end-times={times}");
+        }
         let mut ending = String::new();
         // The lines of one server: the first is not indented.
         let lines: Vec<&str> = text.lines().collect();
@@ -341,17 +347,22 @@ impl Ends {
             let mut words = server.iter().map(|line| line.split_whitespace().collect::<Vec<_>>());
             let name = server.first().and_then(|line| line.strip_prefix("server ")).map(str::trim);
             let is_named = self.server.as_deref().is_none_or(|own| name == Some(own));
-            let ends = is_named && words.any(|words| words[..] == ["restart", "yes"]);
+            let restarts = |words: &[&str]| *words == ["restart", "yes"];
+            let ends = is_named && words.any(|words| restarts(&words));
             let has_arguments = |line: &&str| line.trim_start().starts_with("arguments ");
             for line in server {
-                ending += line;
+                let words: Vec<&str> = line.split_whitespace().collect();
+                match self.times.filter(|_| ends && restarts(&words)) {
+                    Some(times) => ending += &format!("    restart    {times}"),
+                    None => ending += line,
+                }
                 if ends && has_arguments(line) {
-                    ending += &format!(" end-after={count}");
+                    ending += &format!(" {argument}");
                 }
                 ending += "\n";
             }
             if ends && !server.iter().any(has_arguments) {
-                ending += &format!("    arguments  end-after={count}\n");
+                ending += &format!("    arguments  {argument}\n");
             }
         }
         ending
@@ -417,16 +428,20 @@ mod tests {
     fn servers_that_are_started_again_are_told_to_end() {
         let text = "# about\nserver a\n    program  a\n    restart    yes\nserver b\n    arguments  x\n    \
                     restart yes\nserver c\n    arguments  y\n";
-        let ending = Ends { after: 7, server: None }.ending(text);
+        let ends = Ends { after: 7, times: None, server: None };
+        let ending = ends.ending(text);
         let added = ending.lines().filter(|line| !text.lines().any(|other| other == *line));
         assert_eq!(added.collect::<Vec<_>>(), ["    arguments  end-after=7", "    arguments  x end-after=7"]);
         assert!(ending.ends_with("server c\n    arguments  y\n"), "{ending}");
-        let only = Ends { after: 7, server: Some("b".into()) }.ending(text);
+        let only = Ends { server: Some("b".into()), ..ends.clone() }.ending(text);
         assert!(only.matches("end-after").count() == 1 && only.contains("x end-after=7"), "{only}");
+        let often = Ends { times: Some(9), server: Some("b".into()), ..ends.clone() }.ending(text);
+        assert!(often.contains("x end-after=7 end-times=9\n    restart    9\nserver c"), "{often}");
+        assert_eq!(often.matches("restart    yes").count(), 1, "a stays as it is: {often}");
         let scratch = mac_build::scratch::Scratch::new("ends").unwrap();
         let file = scratch.0.join("a.conf");
         fs::write(&file, text).unwrap();
-        let never = Ends { after: 7, server: Some("c".into()) };
+        let never = Ends { server: Some("c".into()), ..ends };
         let refused = configuration_with(&[], Some(&never), &file, &scratch.0).unwrap_err().to_string();
         assert!(refused.ends_with("no server c that root starts again"), "{refused}");
     }

@@ -150,11 +150,23 @@ impl Machine {
                 Published { host: *port, guest: *port, udp: false }.check()?;
                 format!("socket,id=net,listen=127.0.0.1:{port}")
             }
-            Network::Connect(port) => format!("socket,id=net,connect=127.0.0.1:{port}"),
+            Network::Connect(port) => connection(*port),
         };
+        self.add_card(backend, network);
+        Ok(())
+    }
+
+    /// Adds a network device with its driver, at one end of a cable whose hub listens on this TCP
+    /// port of the host.
+    pub fn add_cable(&mut self, port: u16, is_second: bool) {
+        let network = if is_second { Network::Connect(port) } else { Network::Listen(port) };
+        // The hub listens for both.
+        self.add_card(connection(port), &network);
+    }
+
+    fn add_card(&mut self, backend: String, network: &Network) {
         self.extra.extend(["-netdev".into(), backend, "-device".into(), device(network)]);
         self.devices.push(NET);
-        Ok(())
     }
 }
 
@@ -207,6 +219,11 @@ pub fn port_of_host(usernet: &str, guest: u16) -> Option<u16> {
             _ => None,
         }
     })
+}
+
+/// QEMU's description of a network whose frames go to a TCP port of the host.
+fn connection(port: u16) -> String {
+    format!("socket,id=net,connect=127.0.0.1:{port}")
 }
 
 /// QEMU's description of the device that is connected with a network.
@@ -275,6 +292,13 @@ mod tests {
         machine.add_network(&Network::Connect(7000), &[]).unwrap();
         assert_eq!(machine.extra[1], "socket,id=net,connect=127.0.0.1:7000");
         assert_ne!(address(&Network::Connect(7000)), address(&Network::Listen(7000)));
+        let [first, second] = [false, true].map(|is_second| {
+            let mut machine = Machine::default();
+            machine.add_cable(7000, is_second);
+            assert!(machine.devices.len() == 1 && machine.extra[1].ends_with(",connect=127.0.0.1:7000"));
+            machine.extra
+        });
+        assert_ne!(first[3], second[3], "the devices have two addresses");
         let missing = Network::Tap("no-such-device".into());
         let refused = machine.add_network(&missing, &[]).unwrap_err().to_string();
         assert!(refused.contains("ip tuntap add"), "{refused}");

@@ -6,6 +6,7 @@
 //! that a program prints, from texts that must appear on the console, or from both.
 
 use crate::devices::{Ends, ScratchDisk};
+use crate::hub::Cable;
 use crate::keys;
 use crate::network;
 use crate::qemu::{self, Accelerator, Boot, Machine};
@@ -56,12 +57,17 @@ pub struct Suite {
     /// For an `interactive` suite without a network of its own: what the shell of a second machine
     /// runs, which has the same image and a cable to the first.
     pub peer: Option<String>,
+    /// For a suite with a `peer`: what the cable does to frames.
+    #[serde(default)]
+    pub cable: Cable,
     /// For an `interactive` suite with a network: Debian's packages that the host serves to the
     /// machine, with all that they depend on.
     #[serde(default)]
     pub repository: Vec<String>,
     /// After how many steps of its work each driver ends, as often as root starts it again.
     ends_after: Option<u64>,
+    /// How often each of them ends and is started again, if not as often as `restart yes` has it.
+    ends_times: Option<u32>,
     /// The server that ends so, if it is only one.
     ends: Option<String>,
     /// Whether instructions are counted instead of time. Not for suites about races, since
@@ -120,6 +126,10 @@ pub struct Suite {
     /// Packages that the image has in addition, as `./mac run --packages` names them.
     #[serde(default)]
     pub packages: Vec<String>,
+    /// Programs of `tests/guests` that the image has in `/usr/local/bin`: scripts with their
+    /// interpreters' names in them.
+    #[serde(default, rename = "programs")]
+    pub programs_of_image: Vec<String>,
     /// Scripts of `tests/guests/scripts`, each a test that is compared with what it prints under
     /// Debian's own kernel.
     #[serde(default)]
@@ -340,9 +350,19 @@ impl Suite {
         if !self.packages.is_empty() && self.image.is_none() {
             bail!("`packages` are added to an `image`");
         }
+        if !self.programs_of_image.is_empty() && self.image.is_none() {
+            bail!("`programs` are added to an `image`");
+        }
         if self.ends.is_some() && self.ends_after.is_none() {
             bail!("`ends` names a server that ends, and `ends-after` says when");
         }
+        if self.ends_times.is_some_and(|times| times == 0 || self.ends_after.is_none()) {
+            bail!("`ends-times` says how often servers end, and `ends-after` says when");
+        }
+        if self.cable != Cable::default() && self.peer.is_none() {
+            bail!("`cable` is what connects the machine with its `peer`");
+        }
+        self.cable.check()?;
         let opens_network = !self.publish.is_empty() || !self.repository.is_empty();
         if opens_network && !self.has_open_network() {
             bail!("`publish` and `repository` belong to an `interactive` suite with a `network`");
@@ -477,7 +497,11 @@ impl Suite {
                     .flat_map(ScratchDisk::devices)
                     .chain(self.network.then_some(network::NET))
                     .collect(),
-                ends: self.ends_after.map(|after| Ends { after, server: self.ends.clone() }),
+                ends: self.ends_after.map(|after| Ends {
+                    after,
+                    times: self.ends_times,
+                    server: self.ends.clone(),
+                }),
                 disk: own_disk,
                 extra: self.qemu.iter().cloned().chain(network::of_tests(self.network)).collect(),
                 ..Machine::default()
@@ -517,14 +541,21 @@ mod tests {
             "image = \"base\"",
             "guest = [\"x\"]",
             "tests = 1\npackages = [\"vim\"]",
+            "tests = 1\nprograms = [\"x.py\"]",
             "image = \"base\"\nguest = [\"x\"]\ntests = 1",
             "image = \"base\"\nguest = [\"x\"]\nmodes = []",
             "image = \"base\"\nguest = [\"x\"]\nbounce-cpus = []",
             "image = \"base\"\nguest = [\"x\"]\nmodes = [\"exception\"]\nbounce-cpus = [1]",
             "tests = 1\nbounce-cpus = [1]",
             "tests = 1\nends = \"net\"",
+            "tests = 1\nends-times = 3",
+            "tests = 1\nends-after = 7\nends-times = 0",
             "tests = 1\nnetwork = true\npublish = [80]",
             "tests = 1\npeer = \"true\"",
+            "tests = 1\ncable = { loses = 10 }",
+            "image = \"base\"\ninteractive = [\"x\"]\npeer = \"true\"\ncable = { loses = 51 }",
+            "image = \"base\"\ninteractive = [\"x\"]\npeer = \"true\"\ncable = { tears = 1 }",
+            "image = \"base\"\ninteractive = [\"x\"]\npeer = \"true\"\ncable = { seed = 7 }",
             "image = \"base\"\ninteractive = [\"x\"]\nrepository = [\"jq\"]",
             "tests = 1\nmemroy = \"1G\"",
             "expect = [{ id = \"boots\", sentence = \"s\", text = \"t\" }]",

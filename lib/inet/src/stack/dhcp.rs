@@ -21,6 +21,7 @@ pub(super) struct Entry {
     client: Client,
     socket: SocketId,
     pub(super) lease: Option<Lease>,
+    pub(super) declined: Option<Declined>,
 }
 
 impl Stack {
@@ -43,7 +44,7 @@ impl Stack {
             return Err(error);
         }
         let client = Client::new(mac, host_name, &mut self.net.random, self.net.now);
-        self.dhcp.push(Entry { interface, client, socket, lease: None });
+        self.dhcp.push(Entry { interface, client, socket, lease: None, declined: None });
         self.advance_dhcp();
         self.pump();
         Ok(())
@@ -53,6 +54,7 @@ impl Stack {
         let at = self.dhcp.iter().position(|entry| entry.interface == interface).ok_or(Error::NotFound)?;
         let entry = self.dhcp.swap_remove(at);
         self.close(entry.socket);
+        self.net.probed.retain(|probed| probed.0 != interface);
         self.drop_lease(interface, entry.lease);
         Ok(())
     }
@@ -69,6 +71,7 @@ impl Stack {
     pub(super) fn advance_dhcp(&mut self) {
         for at in 0..self.dhcp.len() {
             self.receive_dhcp(at);
+            self.decline_claimed(at);
             let now = self.net.now;
             let entry = &mut self.dhcp[at];
             let (message, event) = entry.client.poll(&mut self.net.random, now);
@@ -78,6 +81,22 @@ impl Stack {
             if let Some(message) = message {
                 self.send_dhcp(at, &message);
             }
+        }
+    }
+
+    /// Declines an address that another system has.
+    fn decline_claimed(&mut self, at: usize) {
+        let interface = self.dhcp[at].interface;
+        let claimed = |probed: &(InterfaceIndex, Ipv4Addr, Option<[u8; 6]>)| {
+            let (probed, address, mac) = *probed;
+            mac.filter(|_| probed == interface).map(|mac| Declined { address, mac })
+        };
+        let Some(declined) = self.net.probed.iter().find_map(claimed) else { return };
+        self.net.probed.retain(|probed| probed.0 != interface);
+        let now = self.net.now;
+        if let Some(message) = self.dhcp[at].client.decline(&mut self.net.random, now) {
+            self.dhcp[at].declined = Some(declined);
+            self.send_dhcp(at, &message);
         }
     }
 
@@ -115,9 +134,15 @@ impl Stack {
     fn apply(&mut self, at: usize, event: Event) {
         let interface = self.dhcp[at].interface;
         let new = match event {
+            Event::Probe(address) => return self.net.probe(interface, address),
             Event::Granted(lease) => Some(lease),
             Event::Lost => None,
         };
+        // The answer is known, or nothing is asked any more.
+        self.net.probed.retain(|probed| probed.0 != interface);
+        if new.is_some() {
+            self.dhcp[at].declined = None;
+        }
         let old = core::mem::replace(&mut self.dhcp[at].lease, new.clone());
         let same = |old: &Lease, new: &Lease| old.prefix == new.prefix && old.router == new.router;
         if let (Some(old), Some(new)) = (&old, &new)

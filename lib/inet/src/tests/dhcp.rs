@@ -16,6 +16,8 @@ struct Network {
     asked: Vec<DhcpMessageType>,
     answering: bool,
     refusing: bool,
+    /// The address that the server grants.
+    granting: Ipv4Addr,
     /// When the server wants a lease to be renewed.
     renewal: Option<u32>,
 }
@@ -36,7 +38,17 @@ impl Network {
         stacks[1].bind(socket, "0.0.0.0:67".parse().unwrap()).unwrap();
         let now = Instant::from_micros(5);
         let (asked, answering, refusing) = (Vec::new(), true, false);
-        Network { stacks, interface, socket, now, asked, answering, refusing, renewal: None }
+        Network {
+            stacks,
+            interface,
+            socket,
+            now,
+            asked,
+            answering,
+            refusing,
+            granting: ADDRESS,
+            renewal: None,
+        }
     }
 
     fn run(&mut self, time: Duration) {
@@ -81,7 +93,7 @@ impl Network {
         }
         let answer = DhcpRepr {
             message_type,
-            your_ip: ADDRESS,
+            your_ip: self.granting,
             router: Some(SERVER),
             subnet_mask: Some(Ipv4Addr::new(255, 255, 255, 0)),
             server_identifier: Some(SERVER),
@@ -166,7 +178,9 @@ fn a_network_without_a_server_is_asked_less_and_less() {
     network.stacks[0].set_link(network.interface, false).unwrap();
     network.stacks[0].set_link(network.interface, true).unwrap();
     network.run(Duration::from_millis(10));
-    assert!(network.asked.len() > asked && network.has_address());
+    assert!(network.asked.len() > asked);
+    network.run(Duration::from_millis(600));
+    assert!(network.has_address());
 }
 
 #[test]
@@ -208,5 +222,56 @@ fn an_interface_that_comes_up_again_has_its_routes_again() {
     network.answering = false;
     network.run(Duration::from_secs(2 * 3600));
     assert_eq!(network.stacks[0].lease(interface), None);
+    assert!(network.has_address());
+}
+
+#[test]
+fn an_address_that_another_system_has_is_declined_and_another_one_asked_for() {
+    let mut network = Network::new();
+    let interface = network.interface;
+    // The server's own stack has the address that it grants.
+    let taken = Prefix { address: ADDRESS.into(), length: 24 };
+    network.stacks[1].add_address(interface, taken).unwrap();
+    network.stacks[0].start_dhcp(interface, "x").unwrap();
+    network.run(Duration::from_secs(5));
+    use DhcpMessageType::{Decline, Discover, Request};
+    assert_eq!(network.asked, [Discover, Request, Decline]);
+    assert!(!network.has_address());
+    assert_eq!(network.stacks[0].lease(interface), None);
+    let declined = Declined { address: ADDRESS, mac: [2, 0, 0, 0, 1, 1] };
+    assert_eq!(network.stacks[0].declined(interface), Some(declined));
+    // The system that has the address has not heard that another one uses it.
+    let known = |other: IpAddr| network.stacks[1].neighbours().any(|neighbour| neighbour.address == other);
+    assert!(!known(ADDRESS.into()));
+    // Servers are asked again after ten seconds.
+    network.granting = Ipv4Addr::new(10, 0, 2, 16);
+    network.run(Duration::from_secs(10));
+    assert_eq!(network.asked, [Discover, Request, Decline, Discover, Request]);
+    let lease = network.stacks[0].lease(interface).unwrap();
+    assert_eq!(lease.prefix.address, IpAddr::V4(network.granting));
+    assert_eq!(network.stacks[0].declined(interface), None);
+}
+
+#[test]
+fn an_address_that_another_system_is_about_to_use_is_declined() {
+    let mut network = Network::new();
+    let interface = network.interface;
+    network.stacks[0].start_dhcp(interface, "x").unwrap();
+    // A question for this address, as of a system that was granted it, too.
+    network.run(Duration::from_millis(100));
+    let mut arp = vec![0xff; 6];
+    arp.extend([2, 0, 0, 0, 1, 9, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 1, 9, 0, 0, 0, 0]);
+    arp.extend([0; 6]);
+    arp.extend(ADDRESS.octets());
+    network.stacks[0].receive(interface, &arp, network.now);
+    network.run(Duration::from_secs(1));
+    assert_eq!(network.asked.last(), Some(&DhcpMessageType::Decline));
+    assert!(!network.has_address());
+    // Once the address is used, the same question gets an answer.
+    network.run(Duration::from_secs(12));
+    assert!(network.has_address());
+    network.stacks[0].receive(interface, &arp, network.now);
+    let answers = std::iter::from_fn(|| network.stacks[0].transmit(interface));
+    assert!(answers.into_iter().any(|frame| frame.bytes[12..14] == [8, 6] && frame.bytes[21] == 2));
     assert!(network.has_address());
 }

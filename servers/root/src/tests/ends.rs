@@ -121,6 +121,19 @@ fn a_server_is_started_again_five_times_with_another_thread_each_time() {
 }
 
 #[test]
+fn a_server_is_started_again_as_often_as_its_configuration_says() {
+    let mut root = Root::start(&two(16, "restart 7\n"));
+    for ends in 1..=7 {
+        assert_eq!(root.request(0, request::ROOT_EXIT, &[1]), None);
+        assert_eq!(root.running().count(), 2, "after {ends} ends");
+    }
+    assert_eq!(root.request(0, request::ROOT_EXIT, &[1]), None);
+    assert_eq!(root.running().collect::<Vec<_>>(), [1]);
+    let last = root.machine().reports.last().unwrap();
+    assert_eq!(last, "root: server a is not started again: it ended 8 times");
+}
+
+#[test]
 fn a_stale_or_foreign_sender_gets_no_answer() {
     let mut root = Root::start(TWO);
     let first = root.first(0);
