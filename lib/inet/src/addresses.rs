@@ -18,6 +18,7 @@ impl Net {
         }
         self.addresses.push(address);
         self.generation += 1;
+        self.note_address(address, false);
         if self.up(address.interface) {
             self.add_prefix_route(&address);
             if let IpAddr::V4(own) = address.prefix.address
@@ -34,6 +35,7 @@ impl Net {
     pub(crate) fn drop_address(&mut self, at: usize) {
         let gone = self.addresses.remove(at);
         self.generation += 1;
+        self.note_address(gone, true);
         let needs = |own: &&Address| {
             own.interface == gone.interface
                 && own.prefix.length == gone.prefix.length
@@ -41,14 +43,14 @@ impl Net {
         };
         let other = self.addresses.iter().find(needs).copied();
         if other.is_none() {
-            self.routes.retain(|route| {
+            self.retain_routes(|route| {
                 route.interface != gone.interface
                     || route.origin != RouteOrigin::Kernel
                     || route.destination.length != gone.prefix.length
                     || !contains(&route.destination, gone.prefix.address)
             });
         }
-        self.routes.retain(|route| route.source != Some(gone.prefix.address));
+        self.retain_routes(|route| route.source != Some(gone.prefix.address));
         if let Some(other) = other
             && self.up(other.interface)
         {
@@ -112,6 +114,7 @@ impl Net {
         }
         self.routes.push(route);
         self.generation += 1;
+        self.note_route(route, false);
         Ok(())
     }
 

@@ -57,8 +57,8 @@ impl Net {
 
     /// Takes the IPv6 addresses of an interface that has gone down.
     pub(crate) fn end_v6(&mut self, interface: InterfaceIndex) {
-        self.addresses.retain(|own| own.interface != interface || own.prefix.address.is_ipv4());
-        self.routes.retain(|route| route.interface != interface || route.destination.address.is_ipv4());
+        self.retain_addresses(|own| own.interface != interface || own.prefix.address.is_ipv4());
+        self.retain_routes(|route| route.interface != interface || route.destination.address.is_ipv4());
         self.duplicates.retain(|entry| entry.0 != interface);
         if let Some(link) = self.link_mut(interface) {
             link.solicit = None;
@@ -112,12 +112,19 @@ impl Net {
         if self.deadline_v6().is_none_or(|deadline| deadline > now) {
             return;
         }
-        for own in &mut self.addresses {
+        let mut usable = Vec::new();
+        for own in self.addresses.iter_mut().filter(|own| own.tentative) {
             let (interface, address) = (own.interface, own.prefix.address);
             let done = |entry: &(InterfaceIndex, Ipv6Addr, Instant)| {
                 entry.0 == interface && IpAddr::V6(entry.1) == address && entry.2 <= now
             };
-            own.tentative &= !self.duplicates.iter().any(done);
+            if self.duplicates.iter().any(done) {
+                own.tentative = false;
+                usable.push(*own);
+            }
+        }
+        for own in usable {
+            self.note_address(own, false);
         }
         self.duplicates.retain(|entry| entry.2 > now);
         while let Some(at) = self
@@ -127,7 +134,7 @@ impl Net {
         {
             self.drop_address(at);
         }
-        self.routes.retain(|route| route.expires.is_none_or(|expires| expires > now));
+        self.retain_routes(|route| route.expires.is_none_or(|expires| expires > now));
         self.generation += 1;
         let asking: Vec<InterfaceIndex> = self
             .links
@@ -362,7 +369,7 @@ impl Net {
             |route: &Route| advertised(route) && route.destination == destination && route.gateway == gateway;
         let expires = valid.map(|valid| self.now + valid);
         if valid.is_some_and(|valid| valid.is_zero()) {
-            self.routes.retain(|route| !same(route));
+            self.retain_routes(|route| !same(route));
             self.generation += 1;
         } else if let Some(route) = self.routes.iter_mut().find(|route| same(route)) {
             route.expires = expires;
@@ -398,6 +405,8 @@ impl Net {
                 (Some(_), Some(left)) if left <= TWO_HOURS => own.expires,
                 (Some(_), _) => Some(now + TWO_HOURS),
             };
+            let prolonged = *own;
+            self.note_address(prolonged, false);
             return;
         }
         let count =

@@ -14,6 +14,7 @@
 extern crate alloc;
 
 mod addresses;
+mod changes;
 mod checksum;
 mod dhcp;
 mod discovery;

@@ -58,6 +58,15 @@ pub(crate) struct Neighbours {
     pub(crate) next: Option<Instant>,
 }
 
+/// A neighbour as callers see it.
+fn described(place: &Place, entry: &Entry, now: Instant) -> Neighbour {
+    let state = match entry.state {
+        NeighbourState::Reachable if entry.deadline <= now => NeighbourState::Stale,
+        state => state,
+    };
+    Neighbour { interface: place.interface, address: place.address, mac: entry.mac, state }
+}
+
 /// What is known about a next hop.
 pub(crate) enum Resolution {
     Known([u8; 6]),
@@ -129,10 +138,23 @@ impl Net {
         let entries = self.neighbours.table.iter();
         let removable = entries.filter(|(_, entry)| entry.state != NeighbourState::Permanent);
         let oldest = removable.min_by_key(|(_, entry)| entry.deadline).map(|(place, _)| *place);
-        oldest.is_some_and(|place| {
-            self.neighbours.table.remove(&place);
-            true
-        })
+        oldest.is_some_and(|place| self.forget_neighbour(&place))
+    }
+
+    /// Forgets a neighbour. Whether there was one.
+    fn forget_neighbour(&mut self, place: &Place) -> bool {
+        let Some(entry) = self.neighbours.table.remove(place) else { return false };
+        self.note_neighbour(described(place, &entry, self.now), true);
+        true
+    }
+
+    /// Notes a neighbour of which something else is known than `before`.
+    fn note_if_changed(&mut self, place: &Place, before: Option<Neighbour>) {
+        let Some(entry) = self.neighbours.table.get(place) else { return };
+        let after = described(place, entry, self.now);
+        if before != Some(after) {
+            self.note_neighbour(after, false);
+        }
     }
 
     /// Keeps a packet until the neighbour has answered. The oldest one gives way.
@@ -166,38 +188,38 @@ impl Net {
         if mac[0] & 1 != 0 || address.is_multicast() || address.is_unspecified() {
             return;
         }
+        let known = self.neighbours.table.get(&place).map(|entry| entry.state);
+        if known == Some(NeighbourState::Permanent) || known.is_none() && !create {
+            return;
+        }
+        match solicited {
+            true => self.learn(place, mac, NeighbourState::Reachable, REACHABLE),
+            // A neighbour that speaks first is believed for a while before it is asked.
+            false => self.learn(place, mac, NeighbourState::Stale, RETRY * 5),
+        }
+    }
+
+    /// Notes a neighbour's hardware address, and sends what waits for it.
+    fn learn(&mut self, place: Place, mac: [u8; 6], state: NeighbourState, holds: Duration) {
         let now = self.now;
-        if self.neighbours.table.get(&place).is_none() {
-            if !create || !self.make_room() {
+        let before = self.neighbours.table.get(&place).map(|entry| described(&place, entry, now));
+        if before.is_none() {
+            if !self.make_room() {
                 return;
             }
-            let entry = Entry {
-                mac: None,
-                state: NeighbourState::Stale,
-                waiting: Vec::new(),
-                deadline: now,
-                tries: 0,
-            };
+            let entry = Entry { mac: None, state, waiting: Vec::new(), deadline: now, tries: 0 };
             self.neighbours.table.insert(place, entry);
         }
         let Some(entry) = self.neighbours.table.get_mut(&place) else { return };
-        if entry.state == NeighbourState::Permanent {
-            return;
-        }
         entry.mac = Some(mac);
         entry.tries = 0;
-        if solicited {
-            entry.state = NeighbourState::Reachable;
-            entry.deadline = now + REACHABLE;
-        } else {
-            entry.state = NeighbourState::Stale;
-            // A neighbour that speaks first is believed for a while before it is asked.
-            entry.deadline = now + RETRY * 5;
-        }
+        entry.state = state;
+        entry.deadline = now + holds;
         let waiting = core::mem::take(&mut entry.waiting);
+        self.note_if_changed(&place, before);
         for packet in waiting {
             // What finds the queue full is lost, as on a full network.
-            let _ = self.address(interface, packet, mac);
+            let _ = self.address(place.interface, packet, mac);
         }
     }
 
@@ -209,7 +231,7 @@ impl Net {
         }
         let mut next: Option<Instant> = None;
         let mut ask = Vec::new();
-        let mut lost = Vec::new();
+        let (mut lost, mut failed) = (Vec::new(), Vec::new());
         for (place, entry) in self.neighbours.table.iter_mut() {
             if !matches!(entry.state, NeighbourState::Incomplete | NeighbourState::Probe) {
                 continue;
@@ -225,12 +247,16 @@ impl Net {
                     entry.deadline = now + FAILED;
                     let packets = entry.waiting.drain(..);
                     lost.extend(packets.map(|packet| (place.interface, packet.frame.bytes)));
+                    failed.push(described(place, entry, now));
                     continue;
                 }
             }
             next = Some(next.map_or(entry.deadline, |next| next.min(entry.deadline)));
         }
         self.neighbours.next = next;
+        for neighbour in failed {
+            self.note_neighbour(neighbour, false);
+        }
         for (place, mac) in ask {
             self.solicit(place.interface, place.address, mac);
         }
@@ -243,20 +269,12 @@ impl Net {
         let places: Vec<Place> =
             table.map(|(place, _)| *place).filter(|place| place.interface == interface).collect();
         for place in places {
-            self.neighbours.table.remove(&place);
+            self.forget_neighbour(&place);
         }
     }
 
     pub(crate) fn neighbour_list(&self) -> impl Iterator<Item = Neighbour> {
-        self.neighbours.table.iter().map(|(place, entry)| Neighbour {
-            interface: place.interface,
-            address: place.address,
-            mac: entry.mac,
-            state: match entry.state {
-                NeighbourState::Reachable if entry.deadline <= self.now => NeighbourState::Stale,
-                state => state,
-            },
-        })
+        self.neighbours.table.iter().map(|(place, entry)| described(place, entry, self.now))
     }
 
     pub(crate) fn set_neighbour(
@@ -268,16 +286,15 @@ impl Net {
         self.link(interface).ok_or(Error::NotFound)?;
         let place = Place { interface, address };
         let Some(mac) = mac else {
-            return self.neighbours.table.remove(&place).map(drop).ok_or(Error::NotFound);
+            return if self.forget_neighbour(&place) { Ok(()) } else { Err(Error::NotFound) };
         };
         if self.neighbours.table.get(&place).is_none() && !self.make_room() {
             return Err(Error::NoBufferSpace);
         }
-        self.heard(interface, address, mac, true, true);
-        if let Some(entry) = self.neighbours.table.get_mut(&place) {
-            entry.mac = Some(mac);
-            entry.state = NeighbourState::Permanent;
+        if mac[0] & 1 != 0 || address.is_multicast() || address.is_unspecified() {
+            return Err(Error::InvalidArgument);
         }
+        self.learn(place, mac, NeighbourState::Permanent, Duration::ZERO);
         Ok(())
     }
 

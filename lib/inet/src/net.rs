@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::changes::Changes;
 use crate::fragment::Fragments;
 use crate::hash::{Key, Random};
 use crate::neighbour::Neighbours;
@@ -85,6 +86,8 @@ pub(crate) struct Net {
     pub(crate) memory: usize,
     /// What each user but the superuser has of sockets and of their memory.
     shares: BTreeMap<u32, Share>,
+    /// What the caller has not been told yet.
+    pub(crate) changes: Changes,
     /// A buffer could not grow: empty ones are given back.
     pub(crate) starved: bool,
     /// Answers to strange packets that may still be sent in this second, and the second.
@@ -141,6 +144,7 @@ impl Net {
             ready: VecDeque::new(),
             memory: 0,
             shares: BTreeMap::new(),
+            changes: Changes::default(),
             starved: false,
             budget: (ANSWERS_PER_SECOND, 0),
         };
@@ -193,6 +197,7 @@ impl Net {
             solicit: None,
         });
         self.generation += 1;
+        self.note_link(index);
         index
     }
 

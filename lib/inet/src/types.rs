@@ -346,8 +346,9 @@ pub struct Options {
     pub no_delay: bool,
     /// Segments that are not full wait (`TCP_CORK`), at most 200 ms.
     pub cork: bool,
-    /// Segments are acknowledged without delay.
-    pub quick_ack: bool,
+    /// Whether segments are acknowledged without delay: as the program has said. If it has not,
+    /// they are acknowledged with delay.
+    pub quick_ack: Option<bool>,
     /// What closing does with data that has not been sent: nothing means that it is sent in the
     /// background; zero means that the connection is reset.
     pub linger: Option<Duration>,
@@ -410,7 +411,7 @@ impl Default for Options {
             keep_count: 9,
             no_delay: false,
             cork: false,
-            quick_ack: false,
+            quick_ack: None,
             linger: None,
             maximum_segment: None,
             user_timeout: None,
@@ -669,6 +670,28 @@ pub struct Declined {
     pub address: core::net::Ipv4Addr,
     /// The hardware address of the system that has it.
     pub mac: [u8; 6],
+}
+
+/// Something of the administrator's that has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// It has been removed; else it is new or different.
+    pub gone: bool,
+    /// What it is.
+    pub subject: Subject,
+}
+
+/// What a [`Change`] is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// An interface.
+    Interface(Interface),
+    /// An address, and the name of its interface.
+    Address(Address, alloc::string::String),
+    /// A route.
+    Route(Route),
+    /// A neighbour.
+    Neighbour(Neighbour),
 }
 
 /// What a DHCP server granted.

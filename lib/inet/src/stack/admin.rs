@@ -47,10 +47,13 @@ impl Stack {
         }
         self.net.link(interface).ok_or(Error::NotFound)?;
         let _ = self.stop_dhcp(interface);
-        self.net.addresses.retain(|own| own.interface != interface);
-        self.net.routes.retain(|route| route.interface != interface);
+        self.net.retain_addresses(|own| own.interface != interface);
+        self.net.retain_routes(|route| route.interface != interface);
         self.net.forget_neighbours(interface);
-        self.net.links.retain(|link| link.public.index != interface);
+        let place = self.net.links.iter().position(|link| link.public.index == interface);
+        if let Some(gone) = place.map(|at| self.net.links.remove(at)) {
+            self.net.note_link_gone(gone.public);
+        }
         self.tell_taps(interface);
         self.net.generation += 1;
         Ok(())
@@ -69,6 +72,7 @@ impl Stack {
         link.public.up = up;
         link.queue.clear();
         self.net.generation += 1;
+        self.net.note_link(interface);
         if interface == LO {
             return Ok(());
         }
@@ -81,7 +85,7 @@ impl Stack {
             self.renew_dhcp(interface);
         } else {
             // Routes that programs gave go with the interface, as on Linux.
-            self.net.routes.retain(|route| route.interface != interface);
+            self.net.retain_routes(|route| route.interface != interface);
             self.net.forget_neighbours(interface);
             self.net.end_v6(interface);
             self.tell_taps(interface);
@@ -102,6 +106,7 @@ impl Stack {
         }
         entry.public.link = link;
         self.net.generation += 1;
+        self.net.note_link(interface);
         if interface == LO {
             return Ok(());
         }
@@ -131,6 +136,7 @@ impl Stack {
         }
         link.public.mtu = mtu;
         self.net.generation += 1;
+        self.net.note_link(interface);
         Ok(())
     }
 
@@ -140,7 +146,10 @@ impl Stack {
     ///
     /// `NotFound`.
     pub fn set_promiscuous(&mut self, interface: InterfaceIndex, promiscuous: bool) -> Result<()> {
-        self.net.link_mut(interface).ok_or(Error::NotFound)?.public.promiscuous = promiscuous;
+        let link = self.net.link_mut(interface).ok_or(Error::NotFound)?;
+        if core::mem::replace(&mut link.public.promiscuous, promiscuous) != promiscuous {
+            self.net.note_link(interface);
+        }
         Ok(())
     }
 
@@ -233,7 +242,8 @@ impl Stack {
                 && metric.is_none_or(|metric| route.metric == metric)
         };
         let at = self.net.routes.iter().position(fits).ok_or(Error::NotFound)?;
-        self.net.routes.remove(at);
+        let gone = self.net.routes.remove(at);
+        self.net.note_route(gone, true);
         self.net.generation += 1;
         Ok(())
     }
@@ -270,6 +280,18 @@ impl Stack {
         Ok((route, path.source))
     }
 
+    /// Begins or ends to note changes for [`Stack::next_change`]. A caller that wants them takes them
+    /// all after each call.
+    pub fn note_changes(&mut self, noted: bool) {
+        self.net.note_changes(noted);
+    }
+
+    /// The next change of interfaces, addresses, routes or neighbours. What is only counted, such
+    /// as packets, is no change, and that a lifetime was prolonged is none of a route.
+    pub fn next_change(&mut self) -> Option<Change> {
+        self.net.next_change()
+    }
+
     /// All neighbours.
     pub fn neighbours(&self) -> impl Iterator<Item = Neighbour> {
         self.net.neighbour_list()
@@ -279,7 +301,7 @@ impl Stack {
     ///
     /// # Errors
     ///
-    /// `NotFound`, `NoBufferSpace`.
+    /// `NotFound`, `NoBufferSpace`, `InvalidArgument` for an address of a group.
     pub fn set_neighbour(
         &mut self,
         interface: InterfaceIndex,

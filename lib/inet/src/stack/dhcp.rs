@@ -149,9 +149,11 @@ impl Stack {
             && same(old, new)
         {
             let addresses = self.net.addresses.iter_mut();
-            let given = addresses.filter(|own| own.interface == interface && own.prefix == new.prefix);
-            for own in given.filter(|own| own.expires.is_some()) {
+            let mut given = addresses.filter(|own| own.interface == interface && own.prefix == new.prefix);
+            if let Some(own) = given.find(|own| own.expires.is_some()) {
                 own.expires = Some(new.expires);
+                let prolonged = *own;
+                self.net.note_address(prolonged, false);
             }
         } else {
             self.drop_lease(interface, old);
@@ -190,7 +192,7 @@ impl Stack {
         if let Some(at) = self.net.addresses.iter().position(given) {
             self.net.drop_address(at);
         }
-        self.net.routes.retain(|route| route.interface != interface || route.origin != RouteOrigin::Dhcp);
+        self.net.retain_routes(|route| route.interface != interface || route.origin != RouteOrigin::Dhcp);
         self.net.generation += 1;
     }
 

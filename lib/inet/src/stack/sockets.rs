@@ -39,10 +39,39 @@ impl Stack {
         self.open_with(kind, Options::default(), owner)
     }
 
+    /// Begins to close a stream, as [`Stack::close`] does, which the caller has to call when it
+    /// does not wait any more. Whether there is something to wait for: the peer has not
+    /// acknowledged all that was sent.
+    pub fn begin_close(&mut self, id: SocketId) -> bool {
+        let Ok(socket) = self.socket_mut(id) else { return false };
+        let Role::Stream(connection) = &mut socket.role else { return false };
+        if connection.orphan {
+            return self.is_closing(id);
+        }
+        connection.awaited = true;
+        self.close_stream(id);
+        self.pump();
+        self.is_closing(id)
+    }
+
+    /// Whether the program has finished the stream, and the peer has not acknowledged all of it.
+    pub fn is_closing(&self, id: SocketId) -> bool {
+        matches!(self.state(id), Ok(State::FinWait1 | State::Closing | State::LastAck))
+    }
+
     /// Closes a socket. A connection ends in the background, unless [`Options::linger`] is zero or
     /// data has not been read.
     pub fn close(&mut self, id: SocketId) {
         let Ok(socket) = self.socket_mut(id) else { return };
+        if let Role::Stream(connection) = &mut socket.role
+            && core::mem::take(&mut connection.awaited)
+        {
+            // It was closed before: it goes on without the program, or has ended.
+            if connection.state == State::Closed {
+                self.free(id);
+            }
+            return;
+        }
         match &socket.role {
             Role::Listener(_) => self.close_listener(id),
             Role::Stream(_) => self.close_stream(id),
@@ -463,7 +492,7 @@ impl Stack {
         if let Role::Stream(connection) = &mut socket.role {
             connection.hops = options.hops;
             connection.traffic_class = options.traffic_class;
-            connection.ack_now |= options.quick_ack && connection.ack_at.is_some();
+            connection.ack_now |= options.quick_ack == Some(true) && connection.ack_at.is_some();
             // A changed option can release what waits (no-delay, cork).
             connection.more &= options.cork;
             connection.corked = connection.corked.filter(|_| options.cork);
@@ -472,6 +501,18 @@ impl Stack {
         self.settle(id.index);
         self.pump();
         Ok(())
+    }
+
+    /// Whether acknowledgements are said not to wait (`TCP_QUICKACK`): as the program has set, or
+    /// else while the connection carries no questions and answers.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`.
+    pub fn acknowledges_quickly(&self, id: SocketId) -> Result<bool> {
+        let socket = self.socket(id)?;
+        let answers = matches!(&socket.role, Role::Stream(connection) if connection.answers);
+        Ok(socket.options.quick_ack.unwrap_or(!answers))
     }
 
     /// Joins a group, at the given interface or the one that a route to it leads to.

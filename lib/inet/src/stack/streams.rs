@@ -315,7 +315,7 @@ impl Stack {
         }
         let waiting =
             core::mem::take(&mut connection.lingering).then(|| Waiting::new(connection, family, net.now));
-        let (orphan, parent) = (connection.orphan, connection.parent);
+        let (orphan, parent) = (connection.orphan && !connection.awaited, connection.parent);
         if let Some(waiting) = waiting {
             self.begin_waiting(id, waiting);
         }

@@ -103,6 +103,9 @@ pub(crate) struct Connection {
     /// Send again, or probe a window.
     pub(crate) retransmit_at: Option<Instant>,
     pub(crate) ack_at: Option<Instant>,
+    /// The program answers what it receives: an acknowledgement went with data, or the peer has
+    /// ended.
+    pub(crate) answers: bool,
     pub(crate) keep_at: Option<Instant>,
     /// Probes without an answer.
     pub(crate) keep_probes: u32,
@@ -119,6 +122,9 @@ pub(crate) struct Connection {
     pub(crate) read_closed: bool,
     /// The program has closed the socket.
     pub(crate) orphan: bool,
+    /// The caller of the stack waits for what was sent to be acknowledged: the socket stays known
+    /// until it is closed once more.
+    pub(crate) awaited: bool,
     pub(crate) error: Option<Error>,
     /// What a router said, which is the error if the connection times out.
     pub(crate) soft_error: Option<Error>,
@@ -184,6 +190,7 @@ impl Connection {
             ack_now: false,
             retransmit_at: None,
             ack_at: None,
+            answers: false,
             keep_at: None,
             keep_probes: 0,
             probed_at: now,
@@ -193,6 +200,7 @@ impl Connection {
             scheduled: None,
             read_closed: false,
             orphan: false,
+            awaited: false,
             error: None,
             soft_error: None,
             parent: None,

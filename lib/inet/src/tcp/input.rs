@@ -366,7 +366,7 @@ impl Connection {
         let waiting = self.rcv_nxt.since(self.acked);
         let room = self.edge.since(self.rcv_nxt);
         let stuck = room < 2 * self.mss() && self.window_could_open(options);
-        if waiting >= 2 * self.mss() || stuck || options.quick_ack {
+        if waiting >= 2 * self.mss() || stuck || options.quick_ack == Some(true) {
             self.ack_now = true;
         } else if self.ack_at.is_none() {
             self.ack_at = Some(net.now + DELAYED);
@@ -380,6 +380,7 @@ impl Connection {
         }
         self.rcv_nxt = self.rcv_nxt + 1;
         self.ack_now = true;
+        self.answers = true;
         self.changed = true;
         match self.state {
             State::Established => self.state = State::CloseWait,

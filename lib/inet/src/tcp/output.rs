@@ -200,6 +200,7 @@ impl Connection {
         self.corked = None;
         self.uncorked = false;
         self.sent_at = net.now;
+        self.answers |= data > 0 && self.ack_at.is_some();
         self.waiting_since.get_or_insert(net.now);
         if self.retransmit_at.is_none() || start == self.una {
             self.retransmit_at = Some(net.now + self.round_trip.timeout(self.backoff));
@@ -338,6 +339,7 @@ impl Connection {
         }
         if self.ack_at.is_some_and(|at| at <= now) {
             self.ack_now = true;
+            self.answers = false;
         }
         if self.corked.is_some_and(|at| at <= now) {
             self.corked = None;

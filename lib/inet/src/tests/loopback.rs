@@ -83,6 +83,87 @@ fn unread_data_and_linger_reset_the_connection() {
     assert!(stack.sockets().iter().all(|info| info.state != State::TimeWait));
 }
 
+/// Sends until nothing more fits.
+fn fill(stack: &mut Stack, id: SocketId) -> usize {
+    core::iter::from_fn(|| send(stack, id, &[7; 9000]).ok()).sum()
+}
+
+#[test]
+fn a_close_can_be_awaited() {
+    let mut stack = stack();
+    // The peer has everything: there is nothing to wait for.
+    let (client, server) = pair(&mut stack, v4(86));
+    send(&mut stack, client, b"all").unwrap();
+    assert!(!stack.begin_close(client));
+    stack.close(client);
+    assert_eq!(receive(&mut stack, server).unwrap(), b"all");
+    stack.close(server);
+    // The peer reads while the caller waits, which is told that it has read.
+    let (client, server) = pair(&mut stack, v4(87));
+    let sent = fill(&mut stack, client);
+    assert!(stack.begin_close(client) && stack.begin_close(client) && stack.is_closing(client));
+    while stack.ready().is_some() {}
+    let mut read = 0;
+    while stack.is_closing(client) {
+        read += receive(&mut stack, server).unwrap().len();
+    }
+    assert!(core::iter::from_fn(|| stack.ready()).any(|id| id == client));
+    assert_eq!(stack.state(client), Ok(State::FinWait2));
+    assert!(read <= sent);
+    stack.close(server);
+    // The end of the connection makes it known, too.
+    assert_eq!(stack.state(client), Ok(State::Closed));
+    stack.close(client);
+    assert_eq!(stack.state(client), Err(Error::NotFound));
+    // The caller waits no longer: the rest arrives all the same.
+    let (client, server) = pair(&mut stack, v4(88));
+    let sent = fill(&mut stack, client);
+    assert!(stack.begin_close(client));
+    stack.close(client);
+    let mut read = 0;
+    loop {
+        match receive(&mut stack, server).unwrap().len() {
+            0 => break,
+            count => read += count,
+        }
+    }
+    assert_eq!(read, sent);
+    stack.close(server);
+    let mut now = Instant::default();
+    seconds(&mut stack, &mut now, 61);
+    assert!(stack.sockets().is_empty());
+    assert_eq!(stack.memory(), 0);
+    // What the program has not read resets the connection.
+    let (client, server) = pair(&mut stack, v4(89));
+    send(&mut stack, client, b"unread").unwrap();
+    assert!(!stack.begin_close(server));
+    stack.close(server);
+    assert_eq!(receive(&mut stack, client), Err(Error::ConnectionReset));
+    assert_eq!(stack.state(server), Err(Error::NotFound));
+}
+
+#[test]
+fn a_connection_says_whether_it_acknowledges_quickly() {
+    let mut stack = stack();
+    let (client, server) = pair(&mut stack, v4(90));
+    assert_eq!(stack.acknowledges_quickly(server), Ok(true));
+    // An acknowledgement goes with an answer.
+    send(&mut stack, client, b"question").unwrap();
+    receive(&mut stack, server).unwrap();
+    send(&mut stack, server, b"answer").unwrap();
+    assert_eq!(stack.acknowledges_quickly(server), Ok(false));
+    assert_eq!(stack.acknowledges_quickly(client), Ok(true));
+    // An acknowledgement that waited for nothing says that there are no answers.
+    send(&mut stack, client, b"statement").unwrap();
+    let mut now = Instant::default();
+    seconds(&mut stack, &mut now, 1);
+    assert_eq!(stack.acknowledges_quickly(server), Ok(true));
+    for quick in [false, true] {
+        stack.configure(server, |options| options.quick_ack = Some(quick)).unwrap();
+        assert_eq!(stack.acknowledges_quickly(server), Ok(quick));
+    }
+}
+
 #[test]
 fn urgent_data_is_out_of_band() {
     let mut stack = stack();

@@ -1,6 +1,7 @@
 //! Tests of whole stacks.
 
 mod cable;
+mod changes;
 mod dhcp;
 mod discovery;
 mod hostile;

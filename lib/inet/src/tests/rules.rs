@@ -495,7 +495,7 @@ fn quick_acknowledgements_do_not_wait() {
     let (id, peer, own) = line.connection(false);
     line.put(Line::segment(peer, Some(own), b"x"));
     assert!(line.sent().is_empty());
-    line.stack.configure(id, |options| options.quick_ack = true).unwrap();
+    line.stack.configure(id, |options| options.quick_ack = Some(true)).unwrap();
     assert_eq!(line.sent().pop().unwrap().ack, Some(peer + 1));
     line.put(Line::segment(peer + 1, Some(own), b"y"));
     assert_eq!(line.sent().pop().unwrap().ack, Some(peer + 2));

@@ -109,9 +109,26 @@ pub(crate) fn is_exclusive(flags: u32) -> bool {
     open_flags(flags).contains(OpenFlags::EXCLUSIVE)
 }
 
-pub(crate) fn close<M: Machine>(call: &Call<'_, M>) -> Done {
-    call.thread.descriptors().close(call.int(0))?;
+pub(crate) async fn close<M: Machine>(call: &Call<'_, M>) -> Done {
+    if let Some(done) = try_close(call) {
+        return done;
+    }
+    let file = call.thread.descriptors().remove(call.int(0))?;
+    let context = call.thread.context();
+    let caller = context.caller();
+    // A signal ends the wait, and the descriptor is closed all the same.
+    let lingering = unix::socket::close_and_linger(&caller, file);
+    let _ = call.wait(RestartKind::RestartSys, lingering).await;
     Ok(0)
+}
+
+/// Closes a descriptor, unless that may have to wait.
+pub(crate) fn try_close<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
+    match call.thread.descriptors().close_without_waiting(call.int(0)) {
+        Ok(true) => Some(Ok(0)),
+        Ok(false) => None,
+        Err(error) => Some(Err(error.into())),
+    }
 }
 
 pub(crate) fn close_range<M: Machine>(call: &Call<'_, M>) -> Done {

@@ -43,9 +43,10 @@ pub(super) async fn request<M: Machine>(call: &Call<'_, M>, socket: &Socket, req
     match (request, socket) {
         (SIOCETHTOOL, _) => {
             let entry = call.read::<REQUEST>(call.arg(2)).await?;
-            network.with(|stack| named(stack, &entry).map(drop))?;
-            // No interface has settings of its device that programs could ask for.
-            return Err(Error::EOPNOTSUPP.into());
+            let interface = network.with(|stack| named(stack, &entry).cloned())?;
+            let at = entry.u64_at(NAME)?;
+            let answer = device(&interface, call.read::<4>(at).await?.u32_at(0)?)?;
+            call.write(at + 4, &answer).await?;
         }
         (SIOCATMARK, Socket::Internet(socket)) => {
             let at_mark = network.with(|stack| stack.queued(socket.id())).map_err(Error::from)?.at_mark;
@@ -91,6 +92,23 @@ fn named<'a>(stack: &'a Stack, entry: &[u8]) -> Result<&'a Interface> {
     // A name with a colon means the interface with a label of one of its addresses.
     let name = name[..end].split(|byte| *byte == b':').next().unwrap_or_default();
     stack.interfaces().find(|i| i.name.as_bytes() == name).ok_or(Error::ENODEV)
+}
+
+/// What a program asks about the device of an interface (ethtool(8)), without the number of the
+/// request that comes before it. `EOPNOTSUPP`: the other settings cannot be asked for.
+fn device(interface: &Interface, request: u32) -> Result<Vec<u8>> {
+    const DRIVER: u32 = 3;
+    const LINK: u32 = 10;
+    /// Bytes of struct ethtool_drvinfo after the number of the request.
+    const DRIVER_SIZE: usize = 192;
+    match request {
+        LINK => Ok(u32::from(interface.up && interface.link).to_le_bytes().to_vec()),
+        DRIVER if !interface.loopback => {
+            let answer = Writer::<DRIVER_SIZE>::new().bytes(0, b"virtio_net").bytes(32, b"1.0.0");
+            Ok(answer.done().to_vec())
+        }
+        _ => Err(Error::EOPNOTSUPP),
+    }
 }
 
 /// The first address of IPv4 of an interface. `EADDRNOTAVAIL`.

@@ -156,7 +156,7 @@ table! { call, number:
     creat: Once => boxed(descriptor::creat(call)).await,
     openat: Once(!descriptor::is_exclusive(call.uint(2))) => boxed(descriptor::openat(call)).await,
     openat2: Changes => boxed(descriptor::openat2(call)).await,
-    close: Once => descriptor::close(call),
+    close: Own(descriptor::try_close(call)) => boxed(descriptor::close(call)).await,
     close_range: Once => descriptor::close_range(call),
     dup: Once => descriptor::dup(call),
     dup2: Once => descriptor::dup2(call),

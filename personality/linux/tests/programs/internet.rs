@@ -307,3 +307,406 @@ fn netlink_refuses_short_requests_and_says_that_answers_were_lost() {
         Ok(())
     });
 }
+
+/// Makes a listener (0) and the two ends of a connection to it (1 and 2).
+async fn connection(p: &mut Program) -> Result<(), Gone> {
+    assert_eq!(p.call(41, &[V4, STREAM, 0]).await?, 0);
+    let server = bind(p, 0).await?;
+    assert_eq!(p.call(50, &[0, 5]).await?, 0);
+    assert_eq!(p.call(41, &[V4, STREAM, 0]).await?, 1);
+    here(p, server).await?;
+    assert_eq!(p.call(42, &[1, NAME, 16]).await?, 0);
+    assert_eq!(p.call(43, &[0, 0, 0]).await?, 2);
+    Ok(())
+}
+
+/// The time in microseconds (CLOCK_MONOTONIC).
+async fn time(p: &mut Program) -> Result<u64, Gone> {
+    assert_eq!(p.call(228, &[1, LENGTH]).await?, 0);
+    Ok(p.load_u64(LENGTH).await? * 1_000_000 + p.load_u64(LENGTH + 8).await? / 1000)
+}
+
+/// Sends until nothing more fits, and sets SO_LINGER. Returns how many bytes were sent.
+async fn fill(p: &mut Program, socket: u64, seconds: u32) -> Result<i64, Gone> {
+    let memory = p.call(9, &[0, 0x4000, 3, 0x22, u64::MAX, 0]).await? as u64;
+    let mut sent = 0;
+    loop {
+        match p.call(44, &[socket, memory, 0x4000, 0x4040, 0, 0]).await? {
+            EAGAIN => break,
+            count => sent += count,
+        }
+    }
+    p.store(DATA, &bytes(&[1 | u64::from(seconds) << 32])).await?;
+    assert_eq!(p.call(54, &[socket, 1, 13, DATA, 8]).await?, 0);
+    Ok(sent)
+}
+
+/// Reads until the end, and returns how many bytes there were.
+async fn drain(p: &mut Program, socket: u64) -> Result<i64, Gone> {
+    let mut read = 0;
+    loop {
+        match p.call(0, &[socket, DATA, 0x1000]).await? {
+            0 => return Ok(read),
+            count => read += count,
+        }
+        assert!(read >= 0, "{read}");
+    }
+}
+
+#[test]
+fn a_close_lingers_until_the_peer_has_all_or_the_time_is_over() {
+    const MILLISECOND: u64 = 1000;
+    run(async |p| {
+        // The peer reads nothing: the close waits as long as the option says, also if the socket
+        // is not to wait. The rest is sent after that.
+        connection(p).await?;
+        assert_eq!(p.call(72, &[1, 4, 0o4000]).await?, 0, "O_NONBLOCK");
+        let sent = fill(p, 1, 2).await?;
+        let began = time(p).await?;
+        assert_eq!(p.call(3, &[1]).await?, 0);
+        let took = time(p).await? - began;
+        assert!((2000 * MILLISECOND..2100 * MILLISECOND).contains(&took), "{took}");
+        assert_eq!(p.call(3, &[1]).await?, -9);
+        assert_eq!(drain(p, 2).await?, sent);
+        assert_eq!((p.call(3, &[2]).await?, p.call(3, &[0]).await?), (0, 0));
+
+        // The peer reads after 100 ms.
+        connection(p).await?;
+        let sent = fill(p, 1, 2).await?;
+        p.fork(move |p| {
+            Box::pin(async move {
+                assert_eq!(p.call(3, &[1]).await?, 0, "the other process has it, too: no wait");
+                p.store(DATA, &bytes(&[0, 100_000_000])).await?;
+                assert_eq!(p.call(35, &[DATA, 0]).await?, 0);
+                assert_eq!(drain(p, 2).await?, sent);
+                p.exit(0).await
+            })
+        })
+        .await?;
+        // Only the last close waits: the child is to close first.
+        p.store(DATA, &bytes(&[0, 50_000_000])).await?;
+        assert_eq!(p.call(35, &[DATA, 0]).await?, 0);
+        let began = time(p).await?;
+        assert_eq!(p.call(3, &[1]).await?, 0);
+        let took = time(p).await? - began;
+        assert!((40 * MILLISECOND..200 * MILLISECOND).contains(&took), "{took}");
+        assert_eq!(p.wait(0).await?.1, 0);
+        assert_eq!((p.call(3, &[2]).await?, p.call(3, &[0]).await?), (0, 0));
+
+        // The end of a process does not wait.
+        connection(p).await?;
+        let sent = fill(p, 1, 2).await?;
+        p.fork(|p| Box::pin(async move { p.exit(0).await })).await?;
+        let began = time(p).await?;
+        assert_eq!(p.call(3, &[1]).await?, 0, "the child has it, too");
+        assert_eq!(p.wait(0).await?.1, 0);
+        let took = time(p).await? - began;
+        assert!(took < 100 * MILLISECOND, "{took}");
+        assert_eq!(drain(p, 2).await?, sent);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_signal_ends_the_wait_of_a_close() {
+    const ALARM: u64 = 14;
+    run(async |p| {
+        connection(p).await?;
+        fill(p, 1, 30).await?;
+        p.handle(ALARM, 0x1000_0000, |_| Box::pin(async { Ok(()) })).await?;
+        p.store(DATA, &bytes(&[0, 0, 0, 100_000])).await?;
+        assert_eq!(p.call(38, &[0, DATA, 0]).await?, 0, "setitimer");
+        let began = time(p).await?;
+        assert_eq!(p.call(3, &[1]).await?, 0);
+        let took = time(p).await? - began;
+        assert!((90_000..1_000_000).contains(&took), "{took}");
+        assert_eq!(p.call(3, &[1]).await?, -9, "it is closed");
+        Ok(())
+    });
+}
+
+/// A request of rtnetlink about the loopback's address 10.1.2.3.
+fn address_request(kind: u16) -> Vec<u8> {
+    let header = [&32u32.to_le_bytes()[..], &kind.to_le_bytes(), &5u16.to_le_bytes(), &[0; 8]].concat();
+    [header, vec![2, 8, 0, 0, 1, 0, 0, 0, 8, 0, 2, 0, 10, 1, 2, 3]].concat()
+}
+
+/// The kinds of the messages that wait for a socket of netlink, and the groups that their addresses
+/// name.
+async fn waiting(p: &mut Program, socket: u64) -> Result<Vec<(u16, u32)>, Gone> {
+    let mut kinds = Vec::new();
+    loop {
+        p.store(LENGTH, &12u32.to_le_bytes()).await?;
+        match p.call(45, &[socket, DATA + 0x400, 0x1000, 0x40, NAME, LENGTH]).await? {
+            EAGAIN => return Ok(kinds),
+            error @ ..0 => kinds.push((0, error as u32)),
+            _ => {
+                let kind = u16::from_le_bytes(p.load::<2>(DATA + 0x404).await?);
+                kinds.push((kind, p.load_u32(NAME + 8).await?));
+            }
+        }
+    }
+}
+
+#[test]
+fn members_of_groups_are_told_of_changes() {
+    const LINK: u32 = 1;
+    const ADDRESS: u32 = 0x10;
+    run(async |p| {
+        for socket in [0, 1] {
+            assert_eq!(p.call(41, &[16, 3, 0]).await?, socket);
+        }
+        let mut name = [0; 12];
+        (name[0], name[8]) = (16, (LINK | ADDRESS) as u8);
+        p.store(NAME, &name).await?;
+        assert_eq!(p.call(49, &[0, NAME, 12]).await?, 0);
+        // The socket that makes a change is told of it, too, if it is a member.
+        for (kind, socket) in [(20, 0), (21, 1)] {
+            p.store(DATA, &address_request(kind)).await?;
+            assert_eq!(p.call(44, &[socket, DATA, 32, 0, 0, 0]).await?, 32);
+        }
+        assert_eq!(waiting(p, 0).await?, [(20, ADDRESS), (2, 0), (21, ADDRESS)]);
+        assert_eq!(waiting(p, 1).await?, [(2, 0)]);
+        // A change by another interface, and one that changes nothing.
+        for flags in [0, 0, 1] {
+            p.store(NAME, b"lo\0\0\0\0\0\0\0\0\0\0\0\0\0\0").await?;
+            p.store(NAME + 16, &[flags, 0]).await?;
+            assert_eq!(p.call(16, &[0, 0x8914, NAME]).await?, 0, "SIOCSIFFLAGS");
+        }
+        p.store(DATA, &bytes(&[1 << 32])).await?;
+        assert_eq!(p.call(7, &[DATA, 1, 0]).await?, 1, "it can be read");
+        assert_eq!(waiting(p, 0).await?, [(16, LINK), (16, LINK)]);
+
+        // Groups are left and joined by number, and listed.
+        let set = async |p: &mut Program, name: u64, group: u32| {
+            p.store(DATA, &group.to_le_bytes()).await?;
+            p.call(54, &[0, 270, name, DATA, 4]).await
+        };
+        for (name, group, done) in [(1, 0, -22), (1, 65, -22), (2, 1, 0), (1, 33, 0), (99, 1, -92)] {
+            assert_eq!(set(p, name, group).await?, done);
+        }
+        p.store(LENGTH, &8u32.to_le_bytes()).await?;
+        assert_eq!(p.call(55, &[0, 270, 9, DATA, LENGTH]).await?, 0);
+        assert_eq!(p.load_u64(DATA).await?, u64::from(ADDRESS) | 1 << 32);
+        for flags in [0, 1] {
+            p.store(NAME, b"lo\0\0\0\0\0\0\0\0\0\0\0\0\0\0").await?;
+            p.store(NAME + 16, &[flags, 0]).await?;
+            assert_eq!(p.call(16, &[0, 0x8914, NAME]).await?, 0);
+        }
+        assert_eq!(waiting(p, 0).await?, []);
+
+        // What a member does not read has a limit, by its buffer's size. The loss is told once.
+        p.store(DATA, &1u32.to_le_bytes()).await?;
+        assert_eq!(p.call(54, &[0, 1, 8, DATA, 4]).await?, 0, "SO_RCVBUF");
+        for _ in 0..50 {
+            for kind in [20, 21] {
+                p.store(DATA, &address_request(kind)).await?;
+                assert_eq!(p.call(44, &[1, DATA, 32, 0, 0, 0]).await?, 32);
+            }
+            waiting(p, 1).await?;
+        }
+        let told = waiting(p, 0).await?;
+        assert_eq!(told[..2], [(0, -105i32 as u32), (20, ADDRESS)]);
+        assert!((10..60).contains(&told.len()), "{}", told.len());
+        // It is not told if it has said so.
+        assert_eq!(set(p, 5, 1).await?, 0);
+        for _ in 0..50 {
+            for kind in [20, 21] {
+                p.store(DATA, &address_request(kind)).await?;
+                assert_eq!(p.call(44, &[1, DATA, 32, 0, 0, 0]).await?, 32);
+            }
+            waiting(p, 1).await?;
+        }
+        assert_eq!(waiting(p, 0).await?.len() + 1, told.len());
+        Ok(())
+    });
+}
+
+#[test]
+fn urgent_data_is_announced_marked_and_read_apart_or_in_its_place() {
+    const URGENT: u64 = 1;
+    const SIOCATMARK: u64 = 0x8905;
+    run(async |p| {
+        connection(p).await?;
+        p.store(DATA, b"ab!cd").await?;
+        assert_eq!(p.call(44, &[1, DATA, 2, 0, 0, 0]).await?, 2);
+        assert_eq!(p.call(45, &[2, DATA + 0x200, 9, URGENT | 0x40, 0, 0]).await?, -22, "there is none");
+        assert_eq!(p.call(44, &[1, DATA + 2, 1, URGENT, 0, 0]).await?, 1);
+        assert_eq!(p.call(44, &[1, DATA + 3, 2, 0, 0, 0]).await?, 2);
+        p.store(LENGTH, &bytes(&[2 | 2 << 32])).await?;
+        assert_eq!(p.call(7, &[LENGTH, 1, 0]).await?, 1);
+        assert_eq!(p.load_u64(LENGTH).await? >> 48, 2, "POLLPRI");
+        // A read ends at the mark.
+        assert_eq!(p.call(0, &[2, DATA + 0x200, 9]).await?, 2);
+        assert_eq!(p.call(16, &[2, SIOCATMARK, LENGTH]).await?, 0);
+        assert_eq!(p.load_u32(LENGTH).await?, 1);
+        assert_eq!(p.call(45, &[2, DATA + 0x202, 9, URGENT | 2, 0, 0]).await?, 1, "peek");
+        assert_eq!(p.call(45, &[2, DATA + 0x202, 9, URGENT, 0, 0]).await?, 1);
+        assert_eq!(p.call(45, &[2, DATA + 0x202, 9, URGENT, 0, 0]).await?, -22, "it was read");
+        assert_eq!(p.call(0, &[2, DATA + 0x203, 9]).await?, 2);
+        assert_eq!(&p.load::<5>(DATA + 0x200).await?, b"ab!cd");
+        assert_eq!(p.call(16, &[2, SIOCATMARK, LENGTH]).await?, 0);
+        assert_eq!(p.load_u32(LENGTH).await?, 0);
+        // SO_OOBINLINE.
+        p.store(LENGTH, &1u32.to_le_bytes()).await?;
+        assert_eq!(p.call(54, &[2, 1, 10, LENGTH, 4]).await?, 0);
+        assert_eq!(p.call(44, &[1, DATA, 3, URGENT, 0, 0]).await?, 3);
+        assert_eq!(p.call(0, &[2, DATA + 0x200, 9]).await?, 2);
+        assert_eq!(p.call(45, &[2, DATA + 0x200, 9, URGENT, 0, 0]).await?, -22);
+        assert_eq!(p.call(0, &[2, DATA + 0x200, 9]).await?, 1);
+        assert_eq!(&p.load::<1>(DATA + 0x200).await?, b"!");
+        Ok(())
+    });
+}
+
+/// Receives a message with its control messages, which are at `DATA + 0x600`, and returns the count
+/// and the length of these.
+async fn receive_with_control(p: &mut Program, socket: u64, flags: u64) -> Result<(i64, u64), Gone> {
+    let message = DATA + 0x500;
+    p.store(message, &bytes(&[NAME, 16, message + 64, 1, DATA + 0x600, 128, 0])).await?;
+    p.store(message + 64, &bytes(&[DATA + 0x400, 100])).await?;
+    let count = p.call(47, &[socket, message, flags]).await?;
+    Ok((count, p.load_u64(message + 40).await?))
+}
+
+#[test]
+fn a_refused_datagram_is_in_the_queue_of_errors() {
+    const ERRORS: u64 = 0x2000;
+    run(async |p| {
+        assert_eq!(p.call(41, &[V4, DATAGRAM, 0]).await?, 0);
+        bind(p, 0).await?;
+        assert_eq!(receive_with_control(p, 0, ERRORS).await?.0, EAGAIN);
+        p.store(DATA, &1u32.to_le_bytes()).await?;
+        assert_eq!(p.call(54, &[0, 0, 11, DATA, 4]).await?, 0, "IP_RECVERR");
+        here(p, 9).await?;
+        p.store(DATA, b"lost").await?;
+        assert_eq!(p.call(44, &[0, DATA, 4, 0, NAME, 16]).await?, 4);
+        p.store(LENGTH, &bytes(&[0])).await?;
+        assert_eq!(p.call(7, &[LENGTH, 1, 0]).await?, 1);
+        assert_eq!(p.load_u64(LENGTH).await? >> 48, 8, "POLLERR");
+        let (count, control) = receive_with_control(p, 0, ERRORS).await?;
+        assert_eq!((count, control), (4, 48));
+        assert_eq!(&p.load::<4>(DATA + 0x400).await?, b"lost");
+        assert_eq!(p.load_u32(DATA + 0x500 + 48).await? as u64, ERRORS, "MSG_ERRQUEUE");
+        assert_eq!(p.load::<8>(NAME).await?, [2, 0, 0, 9, 127, 0, 0, 1], "where it went to");
+        // The level, the type, the error, that it came by ICMP, and the message's type and code.
+        assert_eq!((p.load_u32(DATA + 0x608).await?, p.load_u32(DATA + 0x60c).await?), (0, 11));
+        assert_eq!(p.load_u32(DATA + 0x610).await?, 111);
+        assert_eq!(p.load::<4>(DATA + 0x614).await?, [2, 3, 3, 0]);
+        assert_eq!(p.load::<8>(DATA + 0x620).await?, [2, 0, 0, 0, 127, 0, 0, 1], "from where");
+        assert_eq!(receive_with_control(p, 0, ERRORS).await?.0, EAGAIN);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_datagram_has_the_time_of_its_arrival() {
+    run(async |p| {
+        assert_eq!(p.call(41, &[V4, DATAGRAM, 0]).await?, 0);
+        let receiver = bind(p, 0).await?;
+        // SO_TIMESTAMP in microseconds, SO_TIMESTAMPNS in nanoseconds; the second is preferred.
+        for (option, unit) in [(29, 1_000_000), (35, 1_000_000_000)] {
+            p.store(DATA, &1u32.to_le_bytes()).await?;
+            assert_eq!(p.call(54, &[0, 1, option, DATA, 4]).await?, 0);
+            here(p, receiver).await?;
+            assert_eq!(p.call(44, &[0, DATA, 1, 0, NAME, 16]).await?, 1);
+            p.pass(3_000_000).await?;
+            assert_eq!(receive_with_control(p, 0, 0).await?, (1, 32));
+            assert_eq!(
+                (p.load_u32(DATA + 0x608).await?, p.load_u32(DATA + 0x60c).await? as u64),
+                (1, option)
+            );
+            let arrived = p.load_u64(DATA + 0x610).await?;
+            assert!(p.load_u64(DATA + 0x618).await? < unit);
+            assert_eq!(p.call(228, &[0, LENGTH]).await?, 0);
+            let age = p.load_u64(LENGTH).await? - arrived;
+            assert!((2..=4).contains(&age), "{age}");
+        }
+        Ok(())
+    });
+}
+
+/// Sets TCP_NODELAY: small segments do not wait for the acknowledgement of others.
+async fn send_without_delay(p: &mut Program, socket: u64) -> Result<(), Gone> {
+    p.store(DATA, &1u32.to_le_bytes()).await?;
+    assert_eq!(p.call(54, &[socket, 6, 1, DATA, 4]).await?, 0);
+    Ok(())
+}
+
+/// The events that an epoll file has, one socket at most, without waiting.
+async fn event(p: &mut Program, epoll: u64) -> Result<u32, Gone> {
+    match p.call(232, &[epoll, DATA + 0x700, 8, 0]).await? {
+        0 => Ok(0),
+        count => {
+            assert_eq!(count, 1);
+            p.load_u32(DATA + 0x700).await
+        }
+    }
+}
+
+#[test]
+fn edges_of_a_connection_are_told_once() {
+    const IN: u32 = 1;
+    const OUT: u32 = 4;
+    const HANGUP: u32 = 0x2000;
+    const EDGE: u32 = 1 << 31;
+    run(async |p| {
+        connection(p).await?;
+        send_without_delay(p, 1).await?;
+        assert_eq!(p.call(291, &[0]).await?, 3);
+        assert_eq!(p.call(291, &[0]).await?, 4);
+        for (epoll, socket, events) in [(3, 2, IN | HANGUP | EDGE), (4, 1, OUT | EDGE)] {
+            p.store(DATA, &[&events.to_le_bytes()[..], &[0; 8]].concat()).await?;
+            assert_eq!(p.call(233, &[epoll, 1, socket, DATA]).await?, 0);
+        }
+        assert_eq!(event(p, 3).await?, 0);
+        // Each arrival is an edge, whether what came before was read or not.
+        for round in 0..3 {
+            assert_eq!(p.call(1, &[1, DATA, 5]).await?, 5);
+            assert_eq!((event(p, 3).await?, event(p, 3).await?), (IN, 0), "{round}");
+        }
+        assert_eq!(p.call(0, &[2, DATA + 0x100, 7]).await?, 7);
+        assert_eq!(event(p, 3).await?, 0, "what is left is no edge");
+        assert_eq!(p.call(0, &[2, DATA + 0x100, 99]).await?, 8);
+        // There is room; then there is none; then there is some again.
+        assert_eq!((event(p, 4).await? & OUT, event(p, 4).await?), (OUT, 0));
+        fill(p, 1, 0).await?;
+        assert_eq!(event(p, 4).await?, 0);
+        event(p, 3).await?;
+        let mut read = 0;
+        while event(p, 4).await? & OUT == 0 {
+            let count = p.call(45, &[2, DATA + 0x1000, 0x1000, 0x40, 0, 0]).await?;
+            assert!(count > 0, "all was read: {read}");
+            read += count;
+        }
+        while p.call(45, &[2, DATA + 0x1000, 0x1000, 0x40, 0, 0]).await? > 0 {}
+        event(p, 3).await?;
+        assert_eq!(p.call(48, &[1, 1]).await?, 0);
+        assert_eq!((event(p, 3).await?, event(p, 3).await?), (IN | HANGUP, 0));
+        Ok(())
+    });
+}
+
+#[test]
+fn bytes_are_spliced_from_a_connection_to_a_pipe_and_back() {
+    run(async |p| {
+        connection(p).await?;
+        send_without_delay(p, 2).await?;
+        assert_eq!(p.call(22, &[DATA]).await?, 0);
+        assert_eq!((p.load_u32(DATA).await?, p.load_u32(DATA + 4).await?), (3, 4));
+        let text: Vec<u8> = (0..3000u32).map(|at| (at * 7 % 251) as u8).collect();
+        p.store(DATA + 0x1000, &text).await?;
+        assert_eq!(p.call(1, &[1, DATA + 0x1000, 3000]).await?, 3000);
+        assert_eq!(p.call(275, &[2, 0, 4, 0, 1000, 0]).await?, 1000);
+        assert_eq!(p.call(275, &[2, 0, 4, 0, 5000, 0]).await?, 2000);
+        // Back to the peer, and out of the pipe in pieces.
+        assert_eq!(p.call(275, &[3, 0, 2, 0, 500, 0]).await?, 500);
+        assert_eq!(p.call(275, &[3, 0, 2, 0, 5000, 0]).await?, 2500);
+        assert_eq!(p.call(45, &[1, DATA + 0x3000, 3000, 0x100, 0, 0]).await?, 3000, "MSG_WAITALL");
+        assert_eq!(p.load::<3000>(DATA + 0x3000).await?[..], text[..]);
+        assert_eq!(p.call(275, &[2, DATA, 4, 0, 10, 0]).await?, -29, "a socket has no offset");
+        assert_eq!(p.call(48, &[1, 1]).await?, 0);
+        assert_eq!(p.call(275, &[2, 0, 4, 0, 10, 0]).await?, 0, "the end");
+        Ok(())
+    });
+}

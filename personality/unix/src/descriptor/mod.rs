@@ -219,6 +219,19 @@ impl DescriptorTable {
         Ok(())
     }
 
+    /// Closes a descriptor, unless the close may have to wait: then false, and nothing has happened.
+    pub fn close_without_waiting(&self, descriptor: Descriptor) -> Result<bool> {
+        let index = usize::try_from(descriptor).map_err(|_| Error::EBADF)?;
+        let mut slots = self.slots.lock();
+        if slots.get(descriptor)?.file.object().is_some_and(|object| object.waits_at_close()) {
+            return Ok(false);
+        }
+        let closed = slots.take(index);
+        drop(slots);
+        self.closed(closed);
+        Ok(true)
+    }
+
     /// Closes a descriptor and returns the open file that it referred to.
     pub fn remove(&self, descriptor: Descriptor) -> Result<Arc<OpenFile>> {
         let index = usize::try_from(descriptor).map_err(|_| Error::EBADF)?;

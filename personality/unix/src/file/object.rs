@@ -70,6 +70,11 @@ pub trait FileObject: Any + Send + Sync {
         let _ = owner;
     }
 
+    /// Whether the last close may wait (SO_LINGER).
+    fn waits_at_close(&self) -> bool {
+        false
+    }
+
     /// For which operations the object is ready now.
     fn readiness(&self) -> Readiness {
         Readiness::READ | Readiness::WRITE

@@ -5,7 +5,10 @@
 //! by that wakes its waiters after the lock is released. A task of the server runs
 //! [`Network::drive`], which does what is due.
 
+mod changes;
 mod device;
+
+pub use changes::ChangeListener;
 
 use crate::poll::{PollQueue, Readiness, until_ready_or_deadline};
 use crate::socket::InetSocket;
@@ -33,6 +36,8 @@ pub struct Network {
     timer: PollQueue,
     /// The tasks that bring frames to drivers; woken when there are frames.
     frames: PollQueue,
+    /// What is told of changes of interfaces, addresses, routes and neighbours.
+    listeners: SpinLock<Vec<Weak<dyn ChangeListener>>>,
 }
 
 /// The stack, with what its lock protects in addition.
@@ -62,8 +67,8 @@ impl Network {
     pub fn new(environment: Arc<dyn Environment>) -> Arc<Network> {
         let (state, limits) = (SpinLock::new(None), SpinLock::new(Limits::default()));
         let (timer, frames) = (PollQueue::new(), PollQueue::new());
-        let buffers = SpinLock::new(Vec::new());
-        Arc::new(Network { environment, state, limits, buffers, timer, frames })
+        let (buffers, listeners) = (SpinLock::new(Vec::new()), SpinLock::new(Vec::new()));
+        Arc::new(Network { environment, state, limits, buffers, timer, frames, listeners })
     }
 
     /// Limits what the buffers of all sockets hold to so many bytes, and the number of sockets in
@@ -120,11 +125,15 @@ impl Network {
             state.stack.advance(now);
         }
         state.collect_ready(&mut woken);
+        let told = self.tell_changes(&mut state.stack);
         let is_early = state.arm();
         let has_frames = state.stack.transmittable().next().is_some();
         drop(guard);
         for (socket, events) in &woken {
             socket.wake(*events);
+        }
+        for listener in told {
+            listener.wake();
         }
         if is_early {
             self.timer.wake(Readiness::READ);

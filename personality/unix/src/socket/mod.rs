@@ -11,7 +11,7 @@ mod unix;
 #[cfg(test)]
 mod tests;
 
-pub use inet::{InetReceiveHow, InetReceived, InetSocket, Taker, inet_socket};
+pub use inet::{InetReceiveHow, InetReceived, InetSocket, Taker, close_and_linger, inet_socket};
 pub use rights::Rights;
 pub use transfer::{ReceiveHow, Received, SendHow};
 pub use unix::{SocketOptions, UnixSocket, socket, socket_pair};

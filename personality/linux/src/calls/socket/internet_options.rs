@@ -140,7 +140,6 @@ const NUMBERS: &[Number] = &[
     number!(LEVEL_TCP, 6, keep_count, 1, 127),
     number!(LEVEL_TCP, 7, syn_retries, 1, 127),
     seconds!(8, linger2, 120),
-    flag!(LEVEL_TCP, 12, quick_ack),
     Number {
         level: LEVEL_TCP,
         option: 18,
@@ -251,6 +250,9 @@ pub(super) fn set(socket: &InetSocket, level: u32, option: u32, bytes: &[u8]) ->
         (LEVEL_V6, 20 | 21) => {
             group_v6(bytes).and_then(|(group, interface)| member(socket, option == 20, group, interface))
         }
+        (LEVEL_TCP, 12) => number_of(bytes).map(|value| {
+            socket.configure(|options| options.quick_ack = Some(value & 1 != 0));
+        }),
         (LEVEL_TCP, 13) if bytes.starts_with(b"reno") || bytes.starts_with(b"cubic") => Ok(()),
         (LEVEL_TCP, 13) => Err(Error::ENOENT),
         (LEVEL_RAW, 1) => bytes.u32_at(0).map(|mask| {
@@ -285,6 +287,10 @@ pub(super) fn get(socket: &InetSocket, level: u32, option: u32) -> Option<Result
         (LEVEL_V4, 32) => Some(Ok([0; 4].to_vec())),
         (LEVEL_V6, 17) => int(socket.stack_options().multicast_interface.map_or(0, |i| i.0.into())),
         (LEVEL_TCP, 11) => Some(tcp_information(socket)),
+        (LEVEL_TCP, 12) => {
+            let quick = socket.network().with(|stack| stack.acknowledges_quickly(socket.id()));
+            Some(quick.map(|quick| u32::from(quick).to_le_bytes().to_vec()).map_err(Error::from))
+        }
         (LEVEL_TCP, 13) => Some(Ok(b"cubic\0\0\0\0\0\0\0\0\0\0\0".to_vec())),
         (LEVEL_RAW, 1) => Some(Ok((socket.stack_options().icmp_filter[0] as u32).to_le_bytes().to_vec())),
         (LEVEL_SOCKET, 25) => Some(device_name(socket)),

@@ -61,8 +61,11 @@ pub(crate) async fn setsockopt<M: Machine>(call: &Call<'_, M>) -> Done {
             done?;
             return Ok(0);
         }
-    } else if matches!(&socket, Socket::Netlink(_)) && level == LEVEL_NETLINK {
-        return netlink_option(option).map(|()| 0).map_err(Into::into);
+    } else if let (Socket::Netlink(socket), LEVEL_NETLINK) = (&socket, level) {
+        // Linux takes an option without a value for one with the value 0.
+        let value = if length < 4 { 0 } else { call.read::<4>(call.arg(3)).await?.u32_at(0)? };
+        socket.set_option(option, value)?;
+        return Ok(0);
     } else if level != LEVEL_SOCKET {
         return Err(Error::EOPNOTSUPP.into());
     }
@@ -125,6 +128,7 @@ pub(crate) async fn getsockopt<M: Machine>(call: &Call<'_, M>) -> Done {
         Socket::Internet(_) | Socket::Packet(_) => {
             socket.of_stack().and_then(|inner| internet_options::get(inner, call.uint(1), call.uint(2)))
         }
+        Socket::Netlink(socket) if call.uint(1) == LEVEL_NETLINK => Some(socket.option(call.uint(2))),
         _ if call.uint(1) != LEVEL_SOCKET => Some(Err(Error::EOPNOTSUPP)),
         _ => None,
     };
@@ -136,12 +140,6 @@ pub(crate) async fn getsockopt<M: Machine>(call: &Call<'_, M>) -> Done {
     call.write(call.arg(3), shown).await?;
     call.write(call.arg(4), &(shown.len() as u32).to_le_bytes()).await?;
     Ok(0)
-}
-
-/// Sets an option of netlink(7): groups whose messages are never sent here, and hints about how to
-/// answer.
-fn netlink_option(option: u32) -> Result<()> {
-    if matches!(option, 1..=5 | 8 | 10 | 11 | 12) { Ok(()) } else { Err(Error::ENOPROTOOPT) }
 }
 
 fn option_value(socket: &Socket, options: &SocketOptions, option: u32) -> Result<Vec<u8>> {

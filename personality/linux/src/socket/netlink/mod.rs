@@ -9,14 +9,14 @@ use super::{MessageFlags, Received, Sending};
 use crate::errno;
 use crate::layout::{Fields, Writer};
 use alloc::collections::VecDeque;
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
 use message::{ACKNOWLEDGE, CAPPED, DONE, DUMP, ERROR, MULTIPART, Message, REQUEST, Request, requests};
-use unix::account::{Charge, FILE_BYTES};
+use unix::account::{Account, Charge, FILE_BYTES};
 use unix::file::{FileObject, Io, OpenFile};
-use unix::network::Network;
+use unix::network::{ChangeListener, Network};
 use unix::poll::{PollQueue, Readiness, until_ready_or_deadline};
 use unix::socket::{SocketOptions, SocketType};
 use unix::sync::SpinLock;
@@ -80,9 +80,20 @@ impl NetlinkAddress {
     }
 }
 
+/// The options of netlink(7) that are kept and read back: PKTINFO, BROADCAST_ERROR, NO_ENOBUFS,
+/// LISTEN_ALL_NSID, CAP_ACK, EXT_ACK, GET_STRICT_CHK.
+const KEPT: [u32; 7] = [3, 4, NO_LOSS, 8, 10, 11, 12];
+/// The option of a socket that is not told that messages were lost (NETLINK_NO_ENOBUFS).
+const NO_LOSS: u32 = 5;
+/// Groups have numbers from 1 to this.
+const GROUPS: u32 = 64;
+
 /// A socket of netlink.
 pub(crate) struct NetlinkSocket {
+    this: Weak<NetlinkSocket>,
     network: Arc<Network>,
+    /// The user that made the socket, to which messages to groups are charged.
+    account: Arc<Account>,
     protocol: Protocol,
     kind: SocketType,
     state: SpinLock<State>,
@@ -92,15 +103,46 @@ pub(crate) struct NetlinkSocket {
 
 #[derive(Default)]
 struct State {
-    address: NetlinkAddress,
+    /// The number by which the socket is known to the system; 0 as long as it has none.
+    port: u32,
+    /// The groups whose messages the socket receives, a bit for each, from group 1 on.
+    groups: u64,
+    /// The socket has asked to be told of changes.
+    is_listening: bool,
     options: SocketOptions,
-    /// The answers, each of which is one message for the receiver, and the charges for them to the
-    /// users that asked.
-    answers: VecDeque<(Vec<u8>, Charge)>,
+    /// The options of netlink(7) that are set, a bit for each.
+    kept: u32,
+    /// Each is one message for the receiver.
+    answers: VecDeque<Answer>,
     /// How many bytes the answers have.
     queued: usize,
     /// Answers were lost, which the next receive says.
     has_lost: bool,
+}
+
+/// A message that waits to be received.
+struct Answer {
+    bytes: Vec<u8>,
+    /// The group to which it was sent; 0 for the answer to a request.
+    group: u32,
+    /// To the user that asked, or for a message to a group to the one that made the socket.
+    _charge: Charge,
+}
+
+impl State {
+    /// Queues a message, or loses it if the queue would have more than `most` bytes. Whether it is
+    /// there.
+    fn queue(&mut self, account: &Arc<Account>, bytes: Vec<u8>, group: u32, most: usize) -> bool {
+        let is_possible = self.queued + bytes.len() <= most;
+        let charge = account.charge_memory((bytes.capacity() + ENTRY) as u64);
+        let Some(charge) = charge.filter(|_| is_possible) else {
+            self.has_lost |= group == 0 || self.kept & 1 << NO_LOSS == 0;
+            return false;
+        };
+        self.queued += bytes.len();
+        self.answers.push_back(Answer { bytes, group, _charge: charge });
+        true
+    }
 }
 
 /// Makes a socket. `ESOCKTNOSUPPORT`, `EPROTONOSUPPORT`, `ENOMEM`.
@@ -123,9 +165,13 @@ pub(super) fn create(
     };
     let charge = caller.process.account().charge_memory(FILE_BYTES).ok_or(Error::ENOMEM)?;
     let network = caller.vfs.network.clone();
+    let account = caller.process.account();
     let (state, queue) = (SpinLock::new(State::default()), PollQueue::new());
-    let socket = NetlinkSocket { network, protocol, kind, state, queue, _charge: charge };
-    Ok(OpenFile::of_object(Arc::new(socket), flags | OpenFlags::READ_WRITE))
+    let make = |this: &Weak<NetlinkSocket>| {
+        let this = this.clone();
+        NetlinkSocket { this, network, account, protocol, kind, state, queue, _charge: charge }
+    };
+    Ok(OpenFile::of_object(Arc::new_cyclic(make), flags | OpenFlags::READ_WRITE))
 }
 
 impl NetlinkSocket {
@@ -146,24 +192,68 @@ impl NetlinkSocket {
     }
 
     pub(super) fn address(&self) -> NetlinkAddress {
-        self.state.lock().address
+        let state = self.state.lock();
+        // An address has only the first 32 groups.
+        NetlinkAddress { port: state.port, groups: state.groups as u32 }
     }
 
     /// Gives the socket a port: the one in these bytes, or if that is 0 one that the system
-    /// chooses.
+    /// chooses. The socket joins and leaves groups as the bytes say.
     pub(super) fn bind(&self, caller: &Caller<'_>, bytes: &[u8]) -> Result<()> {
         let wanted = NetlinkAddress::from_bytes(bytes)?;
         let mut state = self.state.lock();
-        if state.address.port != 0 && wanted.port != 0 && wanted.port != state.address.port {
+        if state.port != 0 && wanted.port != 0 && wanted.port != state.port {
             return Err(Error::EINVAL);
         }
         if wanted.port != 0 {
-            state.address.port = wanted.port;
+            state.port = wanted.port;
         }
-        state.address.groups = wanted.groups;
+        let groups = state.groups >> 32 << 32 | u64::from(wanted.groups);
         drop(state);
+        self.set_groups(|_| groups);
         self.claim_port(caller);
         Ok(())
+    }
+
+    /// Changes the groups whose messages the socket receives.
+    fn set_groups(&self, change: impl FnOnce(u64) -> u64) {
+        let mut state = self.state.lock();
+        state.groups = change(state.groups);
+        // Of the other protocols no messages are sent to groups.
+        let begins = state.groups != 0 && self.protocol == Protocol::Route && !state.is_listening;
+        state.is_listening |= begins;
+        drop(state);
+        if begins {
+            self.network.add_change_listener(self.this.clone());
+        }
+    }
+
+    /// Sets an option of netlink(7). `ENOPROTOOPT`, `EINVAL` for a group that does not exist.
+    pub(crate) fn set_option(&self, option: u32, value: u32) -> Result<()> {
+        const JOIN: u32 = 1;
+        const LEAVE: u32 = 2;
+        match option {
+            JOIN | LEAVE if value == 0 || value > GROUPS => return Err(Error::EINVAL),
+            JOIN => self.set_groups(|groups| groups | 1 << (value - 1)),
+            LEAVE => self.set_groups(|groups| groups & !(1 << (value - 1))),
+            option if KEPT.contains(&option) => {
+                let (bit, mut state) = (1 << option, self.state.lock());
+                state.kept = if value != 0 { state.kept | bit } else { state.kept & !bit };
+            }
+            _ => return Err(Error::ENOPROTOOPT),
+        }
+        Ok(())
+    }
+
+    /// The value of an option of netlink(7). `ENOPROTOOPT`.
+    pub(crate) fn option(&self, option: u32) -> Result<Vec<u8>> {
+        const MEMBERSHIPS: u32 = 9;
+        let state = self.state.lock();
+        match option {
+            MEMBERSHIPS => Ok(state.groups.to_le_bytes().to_vec()),
+            option if KEPT.contains(&option) => Ok((state.kept >> option & 1).to_le_bytes().to_vec()),
+            _ => Err(Error::ENOPROTOOPT),
+        }
     }
 
     /// Connects the socket, which always sends to the system.
@@ -180,13 +270,13 @@ impl NetlinkSocket {
     fn claim_port(&self, caller: &Caller<'_>) -> u32 {
         static NEXT: AtomicU32 = AtomicU32::new(u32::MAX - 4096);
         let mut state = self.state.lock();
-        if state.address.port == 0 {
+        if state.port == 0 {
             let own = caller.process.process();
             // Relaxed ordering: the numbers have to be different, and order nothing else.
             let other = NEXT.fetch_sub(1, Ordering::Relaxed);
-            state.address.port = if self.protocol == Protocol::Route { own } else { other };
+            state.port = if self.protocol == Protocol::Route { own } else { other };
         }
-        state.address.port
+        state.port
     }
 
     /// Sends requests to the system, and queues their answers. `ECONNREFUSED` if they are for
@@ -229,16 +319,12 @@ impl NetlinkSocket {
         if answers.is_empty() {
             return;
         }
+        let account = caller.process.account();
         let mut state = self.state.lock();
         for answer in answers {
-            let is_possible = state.queued + answer.len() <= ANSWERS_MAXIMUM;
-            let charge = caller.process.account().charge_memory((answer.capacity() + ENTRY) as u64);
-            let Some(charge) = charge.filter(|_| is_possible) else {
-                state.has_lost = true;
+            if !state.queue(&account, answer, 0, ANSWERS_MAXIMUM) {
                 break;
-            };
-            state.queued += answer.len();
-            state.answers.push_back((answer, charge));
+            }
         }
         drop(state);
         self.queue.wake(Readiness::READ);
@@ -268,7 +354,7 @@ impl NetlinkSocket {
 
     /// The length of the next answer in bytes; 0 if there is none.
     fn next_length(&self) -> usize {
-        self.state.lock().answers.front().map_or(0, |(answer, _)| answer.len())
+        self.state.lock().answers.front().map_or(0, |answer| answer.bytes.len())
     }
 
     fn try_receive(&self, to: &mut dyn UserBuffer, peek: bool) -> Result<Received, AttemptError> {
@@ -276,15 +362,17 @@ impl NetlinkSocket {
         if core::mem::take(&mut state.has_lost) {
             return Err(Error::ENOBUFS.into());
         }
-        let (answer, _) = state.answers.front().ok_or(AttemptError::WouldBlock)?;
-        let length = answer.len();
+        let answer = state.answers.front().ok_or(AttemptError::WouldBlock)?;
+        let (length, group) = (answer.bytes.len(), answer.group);
         let count = length.min(to.remaining());
-        unix::copy_out_all(to, &answer[..count])?;
+        unix::copy_out_all(to, &answer.bytes[..count])?;
         if !peek {
             state.answers.pop_front();
             state.queued -= length;
         }
-        let source = Some(super::Address::Netlink(NetlinkAddress::default()));
+        // The system's own port is 0.
+        let groups = if group == 0 { 0 } else { 1u32.checked_shl(group - 1).unwrap_or(0) };
+        let source = Some(super::Address::Netlink(NetlinkAddress { port: 0, groups }));
         Ok(Received { count, length, source, ..Received::default() })
     }
 
@@ -316,6 +404,26 @@ impl NetlinkSocket {
                 Err(AttemptError::WouldBlock) => return Err(Error::EAGAIN),
                 Err(AttemptError::Failed(error)) => return Err(error),
             }
+        }
+    }
+}
+
+impl ChangeListener for NetlinkSocket {
+    fn changed(&self, change: &inet::Change) {
+        let group = route::group(change);
+        let mut state = self.state.lock();
+        if state.groups >> (group - 1) & 1 == 0 {
+            return;
+        }
+        let most = state.options.receive_buffer.min(ANSWERS_MAXIMUM);
+        // The next receive says that a message was lost.
+        let _ = state.queue(&self.account, route::notification(change, self.network.now()), group, most);
+    }
+
+    fn wake(&self) {
+        let readiness = FileObject::readiness(self) & (Readiness::READ | Readiness::ERROR);
+        if !readiness.is_empty() {
+            self.queue.wake(readiness);
         }
     }
 }

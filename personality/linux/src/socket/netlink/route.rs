@@ -8,7 +8,8 @@ use crate::layout::interface::{device_type, flags, set_flags, state};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use inet::{
-    Address, Instant, Interface, InterfaceIndex, Neighbour, NeighbourState, Prefix, Route, RouteOrigin, Stack,
+    Address, Change, Instant, Interface, InterfaceIndex, Neighbour, NeighbourState, Prefix, Route,
+    RouteOrigin, Stack, Subject,
 };
 use unix::network::Network;
 use unix::vfs::Caller;
@@ -62,7 +63,8 @@ pub(super) fn answer(
         }
         (GET_ADDRESS, true) => {
             let wanted = stack.addresses().filter(|a| is_wanted(a.prefix.address));
-            let one = |a: &Address| address(stack, a, now, request, port);
+            let name = |a: &Address| stack.interfaces().find(|i| i.index == a.interface).map(|i| &*i.name);
+            let one = |a: &Address| address(a, name(a).unwrap_or_default(), now, request, port, MULTIPART);
             Ok(wanted.map(one).collect())
         }
         (GET_ROUTE, true) => {
@@ -78,12 +80,41 @@ pub(super) fn answer(
         }
         (GET_NEIGHBOUR, true) => {
             let wanted = stack.neighbours().filter(|n| is_wanted(n.address));
-            Ok(wanted.map(|n| neighbour(&n, request, port)).collect())
+            Ok(wanted.map(|n| neighbour(&n, request, port, MULTIPART)).collect())
         }
         // There are no rules, queues and the like to be listed.
         (_, true) => Ok(Vec::new()),
         _ => Err(Error::EOPNOTSUPP),
     })
+}
+
+/// The group that is told of a change (RTNLGRP_LINK and so on).
+pub(super) fn group(change: &Change) -> u32 {
+    match &change.subject {
+        Subject::Interface(_) => 1,
+        Subject::Neighbour(_) => 3,
+        Subject::Address(address, _) if address.prefix.address.is_ipv4() => 5,
+        Subject::Address(..) => 9,
+        Subject::Route(route) if route.destination.address.is_ipv4() => 7,
+        Subject::Route(_) => 11,
+    }
+}
+
+/// The message that tells of a change.
+pub(super) fn notification(change: &Change, now: Instant) -> Vec<u8> {
+    // It answers no request.
+    let none = Request { kind: 0, flags: 0, sequence: 0, bytes: &[] };
+    let mut message = match &change.subject {
+        Subject::Interface(interface) => link(interface, &none, 0, 0),
+        Subject::Neighbour(known) => neighbour(known, &none, 0, 0),
+        Subject::Address(known, name) => address(known, name, now, &none, 0, 0),
+        Subject::Route(known) => route(known, &none, 0, 0),
+    };
+    if change.gone {
+        // The kind of message for what has gone follows the one for what is new.
+        message[4] += 1;
+    }
+    message
 }
 
 fn family_of(ip: IpAddr) -> u8 {
@@ -177,7 +208,15 @@ fn scope(address: IpAddr) -> u8 {
     }
 }
 
-fn address(stack: &Stack, known: &Address, now: Instant, request: &Request<'_>, port: u32) -> Vec<u8> {
+/// The message of an address, with the name of its interface.
+fn address(
+    known: &Address,
+    name: &str,
+    now: Instant,
+    request: &Request<'_>,
+    port: u32,
+    multipart: u16,
+) -> Vec<u8> {
     const DEPRECATED: u32 = 0x20;
     const TENTATIVE: u32 = 0x40;
     const PERMANENT: u32 = 0x80;
@@ -190,15 +229,14 @@ fn address(stack: &Stack, known: &Address, now: Instant, request: &Request<'_>, 
     let end = known.deprecated.into_iter().chain(known.expires).min();
     let lifetimes = [lifetime(end, now), lifetime(known.expires, now), 0, 0];
     let lifetimes: Vec<u8> = lifetimes.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let mut message = Message::answer(request, port, NEW_ADDRESS, MULTIPART, &fixed).bytes(1, &octets(ip));
+    let mut message = Message::answer(request, port, NEW_ADDRESS, multipart, &fixed).bytes(1, &octets(ip));
     if let IpAddr::V4(own) = ip {
         message = message.bytes(2, &octets(ip));
-        let name = stack.interfaces().find(|i| i.index == known.interface).map(|i| &*i.name);
         if !own.is_loopback() && length < 31 {
             let all = u32::from(own) | u32::MAX.checked_shr(length.into()).unwrap_or(0);
             message = message.bytes(4, &all.to_be_bytes());
         }
-        message = message.text(3, name.unwrap_or_default());
+        message = message.text(3, name);
     }
     message.u32(8, flags).bytes(6, &lifetimes).done()
 }
@@ -231,7 +269,7 @@ fn route(known: &Route, request: &Request<'_>, port: u32, multipart: u16) -> Vec
     message.u32(4, known.interface.0).done()
 }
 
-fn neighbour(known: &Neighbour, request: &Request<'_>, port: u32) -> Vec<u8> {
+fn neighbour(known: &Neighbour, request: &Request<'_>, port: u32, multipart: u16) -> Vec<u8> {
     let state: u16 = match known.state {
         NeighbourState::Incomplete => 1,
         NeighbourState::Reachable => 2,
@@ -242,7 +280,7 @@ fn neighbour(known: &Neighbour, request: &Request<'_>, port: u32) -> Vec<u8> {
     };
     let fixed = Writer::<NEIGHBOUR>::new().u16(0, family_of(known.address).into());
     let fixed = fixed.u32(4, known.interface.0).u16(8, state).bytes(11, &[1]).done();
-    let message = Message::answer(request, port, NEW_NEIGHBOUR, MULTIPART, &fixed);
+    let message = Message::answer(request, port, NEW_NEIGHBOUR, multipart, &fixed);
     let message = message.bytes(1, &octets(known.address));
     match known.mac {
         Some(mac) => message.bytes(2, &mac).done(),

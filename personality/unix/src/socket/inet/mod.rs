@@ -1,9 +1,11 @@
 //! Sockets of the internet domains (ip(7), ipv6(7), tcp(7), udp(7), icmp(7), raw(7)), over the
 //! stack of [`Network`].
 
+mod close;
 mod connect;
 mod transfer;
 
+pub use close::close_and_linger;
 pub use transfer::{InetReceiveHow, InetReceived};
 
 use super::{Shutdown, SocketOptions, SocketType};
@@ -41,6 +43,8 @@ pub struct InetSocket {
     queue: PollQueue,
     /// A connection has been begun, and no call has been told yet that it was made.
     is_connecting: AtomicBool,
+    /// The last close waits until the peer has acknowledged what was sent (SO_LINGER).
+    lingers: AtomicBool,
     /// Takes what arrives, if there is such a thing.
     taker: SpinLock<Option<Weak<dyn Taker>>>,
     /// Whether there is, so that most sockets need not look.
@@ -64,6 +68,11 @@ fn family_of(kind: Kind) -> Option<Family> {
         Kind::Tcp(family) | Kind::Udp(family) | Kind::IcmpEcho(family) | Kind::Raw(family, _) => Some(family),
         Kind::Packet { .. } => None,
     }
+}
+
+/// Whether the last close of such a socket waits.
+fn lingers(kind: Kind, options: &SocketOptions) -> bool {
+    matches!(kind, Kind::Tcp(_)) && options.linger.is_some_and(|seconds| seconds > 0)
 }
 
 impl InetSocket {
@@ -103,6 +112,7 @@ impl InetSocket {
             options: SpinLock::new(options),
             queue: PollQueue::new(),
             is_connecting: AtomicBool::new(false),
+            lingers: AtomicBool::new(lingers(kind, &options)),
             taker: SpinLock::new(None),
             has_taker: AtomicBool::new(false),
             charge,
@@ -158,6 +168,8 @@ impl InetSocket {
     /// Changes the options that sockets of all families have.
     pub fn set_options(&self, options: SocketOptions) {
         *self.options.lock() = options;
+        // Relaxed ordering: a close at the same time may or may not know of the change.
+        self.lingers.store(lingers(self.kind, &options), Ordering::Relaxed);
         self.configure(|stack| {
             stack.send_buffer = options.send_buffer;
             stack.receive_buffer = options.receive_buffer;
@@ -251,6 +263,10 @@ impl FileObject for InetSocket {
 
     fn writes_all(&self) -> bool {
         self.kind() == SocketType::Stream
+    }
+
+    fn waits_at_close(&self) -> bool {
+        self.lingers.load(Ordering::Relaxed)
     }
 
     fn readiness(&self) -> Readiness {
