@@ -351,6 +351,11 @@ impl Table {
         self.charges(user).account.clone()
     }
 
+    /// The namespaces of the first process.
+    pub fn first_namespaces(&self) -> &Arc<Namespaces> {
+        &self.first_namespaces
+    }
+
     /// The limits that all accounts share.
     pub fn settings(&self) -> &Arc<Settings> {
         &self.settings

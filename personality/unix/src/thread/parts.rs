@@ -18,6 +18,7 @@ use crate::tty::Terminal;
 use crate::vfs::Vfs;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt::Arguments;
 use core::sync::atomic::AtomicBool;
 use mach::Machine;
@@ -168,6 +169,11 @@ impl<M: Machine> System<M> {
     /// The environment: time and randomness.
     pub fn environment(&self) -> &Arc<dyn Environment> {
         &self.platform.environment
+    }
+
+    /// Host name and domain name in the namespaces of the first process.
+    pub fn names(&self) -> (Vec<u8>, Vec<u8>) {
+        self.processes().with(|table| table.first_namespaces().clone()).names.get()
     }
 
     /// Writes a line to the log that a program has caused, unless there have been too many of them.
