@@ -14,11 +14,13 @@ use mach::Machine;
 use mach::machine::ThreadState;
 use unix::account::Account;
 use unix::memory::UserRanges;
+use unix::namespace::{IdKind, UserNamespace};
 use unix::process::{ExitStatus, Pid, Table};
 use unix::signal::{RestartKind, Signal, SignalInformation};
+use unix::socket::PeerCredentials;
 use unix::sync::poll_once;
 use unix::thread::{Shortage, System, Task, Thread};
-use unix::vfs::{At, PATH_MAXIMUM};
+use unix::vfs::{At, Metadata, PATH_MAXIMUM};
 use unix::{Error, Privilege, Result, UserBuffer};
 
 /// How a call ended. The type is small, since every call returns one; large parts are boxed.
@@ -107,6 +109,58 @@ impl<M: Machine> Call<'_, M> {
     /// Whether the caller has `privilege`.
     pub(crate) fn has(&self, privilege: Privilege) -> bool {
         self.thread.credentials().has(privilege)
+    }
+
+    /// The namespace of users in which the caller is.
+    pub(crate) fn users(&self) -> UserNamespace {
+        self.thread.credentials().namespace.clone()
+    }
+
+    /// The number that an id of a thread, process, group or session has for the caller; 0 if it has
+    /// none.
+    pub(crate) fn number(&self, id: Pid) -> u32 {
+        self.table(|table| table.number_for(self.tid(), id))
+    }
+
+    /// The same for a number that a file has of an id.
+    pub(crate) fn number_of(&self, id: u32) -> u32 {
+        Pid::new(id).map_or(0, |id| self.number(id))
+    }
+
+    /// The id to which the caller refers by a number. `ESRCH` if there is none, also for a number that
+    /// is not positive.
+    pub(crate) fn id(&self, number: i32) -> Result<Pid> {
+        let number = u32::try_from(number).map_err(|_| Error::ESRCH)?;
+        self.table(|table| {
+            let namespace = table.pid_namespace(self.pid());
+            table.id_in(&namespace, number).ok_or(Error::ESRCH)
+        })
+    }
+
+    /// The user of the system to which the caller refers by a number. `EINVAL` if its namespace has
+    /// none.
+    pub(crate) fn user(&self, number: u32) -> Result<u32> {
+        self.users().id(IdKind::User, number).ok_or(Error::EINVAL)
+    }
+
+    /// The group of the system to which the caller refers by a number. `EINVAL` if its namespace has
+    /// none.
+    pub(crate) fn group(&self, number: u32) -> Result<u32> {
+        self.users().id(IdKind::Group, number).ok_or(Error::EINVAL)
+    }
+
+    /// Metadata with the owner and the group that the caller sees.
+    pub(crate) fn shown(&self, metadata: Metadata) -> Metadata {
+        let users = self.users();
+        let (user, group) = (users.shown_user(metadata.user), users.shown_group(metadata.group));
+        Metadata { user, group, ..metadata }
+    }
+
+    /// Credentials of the sender of a message as the caller sees them.
+    pub(crate) fn shown_peer(&self, peer: PeerCredentials) -> PeerCredentials {
+        let users = self.users();
+        let (user, group) = (users.shown_user(peer.user), users.shown_group(peer.group));
+        PeerCredentials { process: self.number_of(peer.process), user, group }
     }
 
     /// The argument `index` as a 64-bit word.

@@ -101,7 +101,7 @@ impl<M: Machine> Linux<M> {
         let take = |address: &AtomicU64| address.swap(0, Ordering::Relaxed);
         let robust = take(addresses.robust_list);
         if robust != 0 {
-            RobustList { head: robust }.release(&self.futexes, &words, thread.tid().number()).await;
+            RobustList { head: robust }.release(&self.futexes, &words, thread.own_numbers().thread).await;
         }
         let clear = take(addresses.clear_child_tid);
         if clear != 0 && thread.memory().copy_out(clear, &0u32.to_le_bytes()).await.is_ok() {
@@ -130,7 +130,7 @@ impl<M: Machine> Linux<M> {
         }
         let leaving = async {
             thread.unless_memory_is_expected(self.leave_memory(thread)).await;
-            self.futexes.owner_ended(thread.tid().number()).await;
+            self.futexes.owner_ended(crate::futex::holder(thread.own_numbers())).await;
         };
         thread.exit(status, leaving).await;
     }

@@ -51,6 +51,7 @@ mod kmsg;
 pub mod layout;
 mod linux;
 mod names;
+mod nsfs;
 mod pidfd;
 mod procfs;
 mod return_to_user;

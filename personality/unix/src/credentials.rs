@@ -4,7 +4,11 @@
 //! Changes of user ids change the privileges, too ([`crate::privilege`]). The file-system ids are
 //! the effective ones unless setfsuid changed them. Credentials are immutable: a change makes a new
 //! value, so that a check sees one consistent set.
+//!
+//! All ids are those of the system. What they are in the namespace of the process is said by
+//! [`UserNamespace`]; there the privileges apply, and in the namespaces in it.
 
+use crate::namespace::{IdKind, UserNamespace};
 use crate::privilege::{FilePrivileges, PrivilegeSets, SecureBits};
 use crate::process::InspectAs;
 use crate::{Error, Identity, Privilege, Privileges, Result};
@@ -101,8 +105,10 @@ pub struct Credentials {
     pub groups: Arc<[u32]>,
     /// Whether exec gives no privileges any more (PR_SET_NO_NEW_PRIVS); never cleared.
     pub no_new_privileges: bool,
-    /// The privileges of the thread.
+    /// The privileges of the thread, in its namespace.
     pub privileges: PrivilegeSets,
+    /// The namespace of users in which the thread is.
+    pub namespace: UserNamespace,
 }
 
 impl Credentials {
@@ -117,6 +123,7 @@ impl Credentials {
             groups: Arc::new([]),
             no_new_privileges: false,
             privileges: PrivilegeSets::ALL,
+            namespace: UserNamespace::default(),
         }
     }
 
@@ -131,21 +138,38 @@ impl Credentials {
         Credentials { user, group, privileges, ..Credentials::superuser() }
     }
 
-    /// Whether the thread has `privilege`.
+    /// These credentials in another namespace, where they have all privileges: that of a thread
+    /// that has made the namespace, or has joined it with the privilege to do so.
+    pub fn in_namespace(&self, namespace: UserNamespace) -> Credentials {
+        Credentials { privileges: PrivilegeSets::ALL, namespace, ..self.clone() }
+    }
+
+    /// Whether the thread has `privilege` over the whole system.
     pub fn has(&self, privilege: Privilege) -> bool {
+        self.namespace.is_first() && self.has_own(privilege)
+    }
+
+    /// Whether the thread has `privilege` in its namespace: over itself, and over what belongs to
+    /// the namespace.
+    pub fn has_own(&self, privilege: Privilege) -> bool {
         self.privileges.effective.has(privilege)
+    }
+
+    /// Whether the thread has `privilege` over what belongs to `namespace`.
+    pub fn has_in(&self, namespace: &UserNamespace, privilege: Privilege) -> bool {
+        self.namespace.gives_in(namespace, self.user.effective, || self.has_own(privilege))
     }
 
     /// The identity that file operations check.
     pub fn identity(&self) -> Identity {
         let identity = Identity::new(self.user.file, self.group.file, self.groups.clone());
-        identity.with_privileges(self.privileges.effective)
+        identity.with_privileges(self.privileges.effective).in_namespace(self.namespace.clone())
     }
 
     /// The identity that operations on System V objects check: the effective ids.
     pub fn effective_identity(&self) -> Identity {
         let identity = Identity::new(self.user.effective, self.group.effective, self.groups.clone());
-        identity.with_privileges(self.privileges.effective)
+        identity.with_privileges(self.privileges.effective).in_namespace(self.namespace.clone())
     }
 
     /// The identity that access(2) checks: the real ids, with the privileges that a program of the
@@ -154,67 +178,81 @@ impl Credentials {
         let PrivilegeSets { permitted, effective, secure, .. } = self.privileges;
         let privileges = match self.user.real {
             _ if secure.contains(SecureBits::NO_FIXUP) => effective,
-            0 => permitted,
+            real if self.namespace.number_of(IdKind::User, real) == Some(0) => permitted,
             _ => Privileges::NONE,
         };
         let identity = Identity::new(self.user.real, self.group.real, self.groups.clone());
-        identity.with_privileges(privileges)
+        identity.with_privileges(privileges).in_namespace(self.namespace.clone())
+    }
+
+    /// User ids as the namespace numbers them, in which the superuser is 0.
+    fn numbered(&self, ids: Ids) -> Ids {
+        let number = |id| self.namespace.number_of(IdKind::User, id).unwrap_or(u32::MAX);
+        Ids {
+            real: number(ids.real),
+            effective: number(ids.effective),
+            saved: number(ids.saved),
+            file: number(ids.file),
+        }
     }
 
     /// These credentials with other user ids, and the privileges that follow from the change.
     fn with_user(&self, user: Ids) -> Credentials {
-        let privileges = self.privileges.after_user_change(self.user, user);
+        let (old, new) = (self.numbered(self.user), self.numbered(user));
+        let privileges = self.privileges.after_user_change(old, new);
         Credentials { user, privileges, ..self.clone() }
     }
 
     /// The credentials after setuid(2). `EPERM`.
     pub fn set_user(&self, id: u32) -> Result<Credentials> {
-        Ok(self.with_user(self.user.set(id, self.has(Privilege::SetUser))?))
+        Ok(self.with_user(self.user.set(id, self.has_own(Privilege::SetUser))?))
     }
 
     /// The credentials after setgid(2). `EPERM`.
     pub fn set_group(&self, id: u32) -> Result<Credentials> {
-        let group = self.group.set(id, self.has(Privilege::SetGroup))?;
+        let group = self.group.set(id, self.has_own(Privilege::SetGroup))?;
         Ok(Credentials { group, ..self.clone() })
     }
 
     /// The credentials after setreuid(2); `None` leaves an id as it is. `EPERM`.
     pub fn set_real_effective_user(&self, real: Option<u32>, effective: Option<u32>) -> Result<Credentials> {
-        Ok(self.with_user(self.user.set_two(real, effective, self.has(Privilege::SetUser))?))
+        Ok(self.with_user(self.user.set_two(real, effective, self.has_own(Privilege::SetUser))?))
     }
 
     /// The credentials after setregid(2); `None` leaves an id as it is. `EPERM`.
     pub fn set_real_effective_group(&self, real: Option<u32>, effective: Option<u32>) -> Result<Credentials> {
-        let group = self.group.set_two(real, effective, self.has(Privilege::SetGroup))?;
+        let group = self.group.set_two(real, effective, self.has_own(Privilege::SetGroup))?;
         Ok(Credentials { group, ..self.clone() })
     }
 
     /// The credentials after setresuid(2) with real, effective and saved user id; `None` leaves an
     /// id as it is. `EPERM`.
     pub fn set_users(&self, new: [Option<u32>; 3]) -> Result<Credentials> {
-        Ok(self.with_user(self.user.set_three(new, self.has(Privilege::SetUser))?))
+        Ok(self.with_user(self.user.set_three(new, self.has_own(Privilege::SetUser))?))
     }
 
     /// The credentials after setresgid(2) with real, effective and saved group id; `None` leaves an
     /// id as it is. `EPERM`.
     pub fn set_groups_ids(&self, new: [Option<u32>; 3]) -> Result<Credentials> {
-        let group = self.group.set_three(new, self.has(Privilege::SetGroup))?;
+        let group = self.group.set_three(new, self.has_own(Privilege::SetGroup))?;
         Ok(Credentials { group, ..self.clone() })
     }
 
     /// The credentials after setfsuid(2), which never fails: an id that is not allowed changes
     /// nothing.
     pub fn set_file_user(&self, id: u32) -> Credentials {
-        let allowed = self.has(Privilege::SetUser) || self.user.holds(id) || id == self.user.file;
+        let allowed = self.has_own(Privilege::SetUser) || self.user.holds(id) || id == self.user.file;
         let file = if allowed { id } else { self.user.file };
-        let privileges = self.privileges.after_file_user_change(self.user.file, file);
-        Credentials { user: Ids { file, ..self.user }, privileges, ..self.clone() }
+        let user = Ids { file, ..self.user };
+        let (old, new) = (self.numbered(self.user).file, self.numbered(user).file);
+        let privileges = self.privileges.after_file_user_change(old, new);
+        Credentials { user, privileges, ..self.clone() }
     }
 
     /// The credentials after setfsgid(2), which never fails: an id that is not allowed changes
     /// nothing.
     pub fn set_file_group(&self, id: u32) -> Credentials {
-        let allowed = self.has(Privilege::SetGroup) || self.group.holds(id) || id == self.group.file;
+        let allowed = self.has_own(Privilege::SetGroup) || self.group.holds(id) || id == self.group.file;
         let file = if allowed { id } else { self.group.file };
         Credentials { group: Ids { file, ..self.group }, ..self.clone() }
     }
@@ -222,7 +260,7 @@ impl Credentials {
     /// The credentials after setgroups(2). `EPERM` without privilege, `EINVAL` for too many groups,
     /// `ENOMEM`.
     pub fn set_groups(&self, groups: &[u32]) -> Result<Credentials> {
-        if !self.has(Privilege::SetGroup) {
+        if !self.has_own(Privilege::SetGroup) || !self.namespace.may_set_groups() {
             return Err(Error::EPERM);
         }
         if groups.len() > Credentials::MAX_GROUPS {
@@ -236,7 +274,8 @@ impl Credentials {
 
     /// The credentials after exec of a program. `user` and `group` own the file if it has the
     /// set-user-id or set-group-id bit (and its file system honours these), otherwise they are
-    /// `None`; `file` is what privileges it gives itself. `is_shared` says that another process
+    /// `None`; `file` is what privileges it gives itself. An id that the namespace of the thread has
+    /// not is never gained, since the thread would then be outside of what it can say. `is_shared` says that another process
     /// could change what the program relies on: the program then acts with the real ids, and so
     /// does one that may not get privileges. The second value says whether privileges grew, so that
     /// the program must not trust its environment (AT_SECURE). `EPERM` if the program needs
@@ -249,17 +288,19 @@ impl Credentials {
         is_shared: impl FnOnce() -> bool,
     ) -> Result<(Credentials, bool)> {
         let mut new = self.clone();
-        if !self.no_new_privileges {
+        // The bits mean nothing unless the namespace has both ids of the file.
+        let has = |kind, id: Option<u32>| id.is_none_or(|id| self.namespace.has(kind, id));
+        if !self.no_new_privileges && has(IdKind::User, user) && has(IdKind::Group, group) {
             new.user.effective = user.unwrap_or(self.user.effective);
             new.group.effective = group.unwrap_or(self.group.effective);
         }
         let gains_ids = !new.acts_for_itself();
         file.map_or(Ok(()), |file| file.check(&self.privileges))?;
         let all_effective;
-        (new.privileges, all_effective) = self.privileges.for_exec(new.user, gains_ids, file);
+        (new.privileges, all_effective) = self.privileges.for_exec(self.numbered(new.user), gains_ids, file);
         let grows = gains_ids || !new.privileges.permitted.is_within(self.privileges.permitted);
         if grows && (self.no_new_privileges || is_shared()) {
-            if self.no_new_privileges || !self.has(Privilege::SetUser) {
+            if self.no_new_privileges || !self.has_own(Privilege::SetUser) {
                 new.user.effective = new.user.real;
                 new.group.effective = new.group.real;
             }
@@ -272,7 +313,7 @@ impl Credentials {
         let PrivilegeSets { permitted, ambient, .. } = new.privileges;
         let given = all_effective || !permitted.is_within(ambient);
         // A program whose file would have given it something is careful also if it gets nothing.
-        let secure = gains_ids || (new.user.real != 0 && given);
+        let secure = gains_ids || (self.numbered(new.user).real != 0 && given);
         Ok((new, secure))
     }
 
@@ -285,27 +326,44 @@ impl Credentials {
     /// privileges in addition.
     pub fn acts_as(&self, new: &Credentials) -> bool {
         let ids = |ids: Ids| (ids.effective, ids.file);
-        ids(self.user) == ids(new.user)
-            && ids(self.group) == ids(new.group)
-            && new.privileges.permitted.is_within(self.privileges.permitted)
+        ids(self.user) == ids(new.user) && ids(self.group) == ids(new.group) && self.reaches(new)
+    }
+
+    /// Whether the thread could have the privileges of `other`: they are among those that it may
+    /// have, or it made the namespace in which they apply.
+    fn reaches(&self, other: &Credentials) -> bool {
+        if self.namespace == other.namespace {
+            return other.privileges.permitted.is_within(self.privileges.permitted);
+        }
+        self.namespace.gives_in(&other.namespace, self.user.effective, || false)
     }
 
     /// Whether a process with these credentials may inspect another that has the credentials
-    /// `target` ([`crate::process::Table::may_inspect`]).
-    pub fn may_inspect(&self, target: &Credentials, is_dumpable: bool, inspect_as: InspectAs) -> bool {
+    /// `target` ([`crate::process::Table::may_inspect`]). `owner` is the namespace to which the
+    /// memory of the other belongs: unless the process is dumpable, the caller needs the privilege
+    /// over that, too.
+    pub fn may_inspect(
+        &self,
+        target: &Credentials,
+        is_dumpable: bool,
+        owner: &UserNamespace,
+        inspect_as: InspectAs,
+    ) -> bool {
         let (user, group, own) = match inspect_as {
             InspectAs::FileUser => (self.user.file, self.group.file, self.privileges.effective),
             InspectAs::RealUser => (self.user.real, self.group.real, self.privileges.permitted),
         };
-        let same = target.user.are(user) && target.group.are(group);
-        self.has(Privilege::Inspect) || (is_dumpable && same && target.privileges.permitted.is_within(own))
+        let any = self.has_in(&target.namespace, Privilege::Inspect);
+        let same_user = target.user.are(user) && target.group.are(group);
+        let is_near = self.namespace == target.namespace && target.privileges.permitted.is_within(own);
+        (any || (same_user && is_near)) && (is_dumpable || self.has_in(owner, Privilege::Inspect))
     }
 
     /// Whether a process with these credentials may read and set the limits of one with the
     /// credentials `target` (prlimit(2)).
     pub fn may_limit(&self, target: &Credentials) -> bool {
         let same = target.user.are(self.user.real) && target.group.are(self.group.real);
-        same || self.has(Privilege::Resource)
+        same || self.has_in(&target.namespace, Privilege::Resource)
     }
 
     /// Whether a process with these credentials may set the priority and the affinity of one with
@@ -313,8 +371,7 @@ impl Credentials {
     pub fn may_schedule(&self, target: &Credentials) -> bool {
         let ours = self.user.effective;
         let same_user = ours == target.user.real || ours == target.user.effective;
-        let reached = target.privileges.permitted.is_within(self.privileges.permitted);
-        self.has(Privilege::Schedule) || (same_user && reached)
+        same_user && self.reaches(target) || self.has_in(&target.namespace, Privilege::Schedule)
     }
 
     /// Whether a process with these credentials may signal one with the credentials `target`
@@ -322,7 +379,7 @@ impl Credentials {
     pub fn may_signal(&self, target: &Credentials) -> bool {
         let ours = [self.user.real, self.user.effective];
         let same = ours.contains(&target.user.real) || ours.contains(&target.user.saved);
-        same || self.has(Privilege::Kill)
+        same || self.has_in(&target.namespace, Privilege::Kill)
     }
 }
 

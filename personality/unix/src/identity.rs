@@ -1,5 +1,7 @@
 //! The identity with which a file operation is checked: its user, groups and privileges.
 
+use crate::namespace::{IdKind, UserNamespace};
+use crate::vfs::Metadata;
 use crate::{Privilege, Privileges};
 use alloc::sync::Arc;
 
@@ -14,17 +16,18 @@ pub struct Identity {
     /// The supplementary groups that are checked.
     pub groups: Arc<[u32]>,
     privileges: Privileges,
+    namespace: UserNamespace,
 }
 
 impl Identity {
     /// An identity without privileges.
     pub fn new(user: u32, group: u32, groups: Arc<[u32]>) -> Identity {
-        Identity { user, group, groups, privileges: Privileges::NONE }
+        Identity { user, group, groups, privileges: Privileges::NONE, namespace: UserNamespace::default() }
     }
 
     /// The identity of the superuser: user and group 0 with every privilege.
     pub fn superuser() -> Identity {
-        Identity { user: 0, group: 0, groups: Arc::new([]), privileges: Privileges::ALL }
+        Identity::new(0, 0, Arc::new([])).with_privileges(Privileges::ALL)
     }
 
     /// This identity with `privilege` added.
@@ -38,9 +41,43 @@ impl Identity {
         Identity { privileges, ..self }
     }
 
-    /// Whether the identity has `privilege`.
+    /// This identity in a namespace of users, where its privileges apply.
+    pub fn in_namespace(self, namespace: UserNamespace) -> Identity {
+        Identity { namespace, ..self }
+    }
+
+    /// The namespace of users in which the privileges apply.
+    pub fn namespace(&self) -> &UserNamespace {
+        &self.namespace
+    }
+
+    /// Whether the identity has `privilege` over the whole system.
     pub fn has(&self, privilege: Privilege) -> bool {
+        self.namespace.is_first() && self.privileges.has(privilege)
+    }
+
+    /// Whether the identity has `privilege` in its namespace.
+    pub fn has_own(&self, privilege: Privilege) -> bool {
         self.privileges.has(privilege)
+    }
+
+    /// Whether the identity has `privilege` over what belongs to `namespace`.
+    pub fn has_in(&self, namespace: &UserNamespace, privilege: Privilege) -> bool {
+        self.namespace.gives_in(namespace, self.user, || self.has_own(privilege))
+    }
+
+    /// Whether the identity has `privilege` over a file: it needs to have its owner and its group
+    /// in its namespace.
+    pub fn has_over(&self, file: &Metadata, privilege: Privilege) -> bool {
+        let is_inside =
+            self.namespace.has(IdKind::User, file.user) && self.namespace.has(IdKind::Group, file.group);
+        self.privileges.has(privilege) && is_inside
+    }
+
+    /// Whether the identity may act as the owner of a file whose owner is in its namespace.
+    pub fn owns(&self, file: &Metadata) -> bool {
+        let may = || self.privileges.has(Privilege::Owner) && self.namespace.has(IdKind::User, file.user);
+        self.user == file.user || may()
     }
 
     /// Whether the identity is in `group`.

@@ -39,7 +39,7 @@
 //! `tty`, `socket`, `network` (the internet protocols), `log`.
 //!
 //! Processes: `personality` (tasks and threads of Mach), `front_end`, `process`, `thread`,
-//! `credentials`, `signal`, `exec`, `memory`, `clock`, `timer`, `load`, `sysv` (System V objects),
+//! `credentials`, `namespace`, `signal`, `exec`, `memory`, `clock`, `timer`, `load`, `sysv` (System V objects),
 //! `seed` (of the random source).
 #![cfg_attr(not(any(test, feature = "testing")), no_std)]
 #![forbid(unsafe_code)]
@@ -65,6 +65,7 @@ pub mod log;
 mod maybe_ready;
 pub mod memory;
 pub mod message_queue;
+pub mod namespace;
 pub mod network;
 pub mod personality;
 pub mod pipe;

@@ -1,6 +1,7 @@
 //! [`ProcessContext`]: the view that file operations have of the calling process.
 
 use crate::account::Account;
+use crate::namespace::{ObjectNamespace, UserNamespace};
 use crate::tty::Terminal;
 use alloc::sync::Arc;
 
@@ -65,6 +66,18 @@ pub trait ProcessContext: Send + Sync {
 
     /// The account of the calling user, to which objects that the call makes are charged.
     fn account(&self) -> Arc<Account>;
+
+    /// The namespace of users to which belongs what a new file system of this type would show to
+    /// the process; `None` if only the first namespace of users can mount it.
+    fn owner_of(&self, kind: &str) -> Option<UserNamespace> {
+        let _ = kind;
+        None
+    }
+
+    /// The namespace of objects of the process, if it is not the first one.
+    fn objects(&self) -> Option<Arc<ObjectNamespace>> {
+        None
+    }
 }
 
 /// The processes of the system, as a terminal sends signals to them because of typed characters:

@@ -1,6 +1,6 @@
 //! Capabilities: capget, capset, and what prctl does with them (capabilities(7)).
 
-use super::process::{change_credentials, id};
+use super::process::change_credentials;
 use crate::call::{Call, Done, Stop};
 use crate::layout::{Fields, Writer};
 use mach::Machine;
@@ -45,7 +45,7 @@ pub(crate) async fn capget<M: Machine>(call: &Call<'_, M>) -> Done {
         0 => call.thread.credentials().privileges,
         ..0 => return Err(Error::EINVAL.into()),
         target => {
-            let tid = id(target)?;
+            let tid = call.id(target)?;
             call.table(|table| table.thread(tid).map(|thread| thread.credentials().privileges))?
         }
     };
@@ -57,7 +57,7 @@ pub(crate) async fn capget<M: Machine>(call: &Call<'_, M>) -> Done {
 
 pub(crate) async fn capset<M: Machine>(call: &Call<'_, M>) -> Done {
     let Some((words, target)) = header(call).await? else { return Err(Error::EINVAL.into()) };
-    if target != 0 && u32::try_from(target) != Ok(call.tid().number()) {
+    if target != 0 && u32::try_from(target) != Ok(call.thread.own_numbers().thread) {
         return Err(Error::EPERM.into());
     }
     let mut wanted = [0; 24];

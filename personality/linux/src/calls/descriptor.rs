@@ -330,8 +330,11 @@ async fn record_lock<M: Machine>(call: &Call<'_, M>, file: &Arc<OpenFile>, comma
             Some(held) => {
                 let kind = u16::from(held.kind == LockKind::Exclusive);
                 let length = if held.range.end == u64::MAX { 0 } else { held.range.end - held.range.start };
-                let process =
-                    if matches!(held.owner, LockOwner::Description(_)) { -1 } else { held.process as i32 };
+                let process = if matches!(held.owner, LockOwner::Description(_)) {
+                    -1
+                } else {
+                    call.number_of(held.process) as i32
+                };
                 answer[..2].copy_from_slice(&kind.to_le_bytes());
                 answer[2..4].copy_from_slice(&0u16.to_le_bytes());
                 answer[8..16].copy_from_slice(&held.range.start.to_le_bytes());

@@ -2,13 +2,12 @@
 
 use super::time::until;
 use crate::call::{Call, Done};
-use crate::futex::{Comparison, Futexes, MemoryWords, WakeOperation};
+use crate::futex::{Comparison, Futexes, MemoryWords, WakeOperation, holder};
 use crate::kept::Continuation;
 use alloc::boxed::Box;
 use core::time::Duration;
 use mach::Machine;
 use unix::clock::{Clock, When};
-use unix::process::Pid;
 use unix::signal::RestartKind;
 use unix::sync::poll_once;
 use unix::{Error, Result};
@@ -36,7 +35,8 @@ pub(crate) async fn futex<M: Machine>(call: &Call<'_, M>) -> Done {
     let memory = call.memory();
     let (words, futexes) = (MemoryWords(&*memory), &call.linux.futexes);
     let (value, count) = (call.uint(2), call.uint(3));
-    let thread = call.tid().number();
+    // Locks have the numbers that threads have in their namespace; those of others have none.
+    let thread = holder(call.thread.own_numbers());
     match command {
         WAIT => {
             let deadline = deadline(call, flags, true).await?;
@@ -71,7 +71,10 @@ pub(crate) async fn futex<M: Machine>(call: &Call<'_, M>) -> Done {
             // FUTEX_LOCK_PI's time is always on the wall clock.
             let clock = if command == LOCK_PI { REALTIME } else { flags };
             let deadline = deadline(call, clock, false).await?;
-            let lives = |tid| Pid::new(tid).is_some_and(|tid| call.table(|table| table.thread(tid).is_ok()));
+            let lives = |tid| {
+                let found = i32::try_from(tid).ok().and_then(|tid| call.id(tid).ok());
+                found.is_some_and(|tid| call.table(|table| table.thread(tid).is_ok()))
+            };
             let locking = futexes.lock(&words, address, shared, thread, lives);
             // Boxed: only a command that waits needs this memory.
             let end = deadline.map(|deadline| call.with_slack(deadline));

@@ -8,12 +8,14 @@ use crate::call::{Call, Done};
 use crate::layout::Fields;
 use crate::layout::file::{CLOSE_ON_EXEC, open_flags, to_device};
 use crate::layout::terminal::{termios, to_termios, to_window, window};
+use crate::nsfs;
 use crate::socket::Socket;
 use alloc::sync::Arc;
 use mach::Machine;
 use unix::file::OpenFile;
 use unix::process_context::FileSignal;
 use unix::signal::RestartKind;
+use unix::thread::Namespace;
 use unix::tty::{Flow, Flush, PtyMaster, SetWhen, Terminal};
 use unix::vfs::{FileType, OpenFlags};
 use unix::{Error, Privilege, Result};
@@ -103,6 +105,9 @@ pub(crate) async fn ioctl<M: Machine>(call: &Call<'_, M>) -> Done {
             return Err(Error::EOPNOTSUPP.into());
         }
         request => {
+            if let Some(namespace) = nsfs::namespace_in(&file) {
+                return namespace_request(call, &namespace, request).await;
+            }
             return match (Socket::of(&file), disk::node(&file)) {
                 (Some(socket), _) => interface::request(call, &socket, request).await,
                 (None, Some(node)) => disk::request(call, &file, &node, request).await,
@@ -111,6 +116,18 @@ pub(crate) async fn ioctl<M: Machine>(call: &Call<'_, M>) -> Done {
         }
     }
     Ok(0)
+}
+
+/// Requests to files that show namespaces.
+async fn namespace_request<M: Machine>(call: &Call<'_, M>, namespace: &Namespace, request: u32) -> Done {
+    match nsfs::answer(call.thread, namespace, request)? {
+        nsfs::Answer::Namespace(other) => insert(call, nsfs::open(call.thread, other), true),
+        nsfs::Answer::Number(number) => Ok(number),
+        nsfs::Answer::User(user) => {
+            call.write(call.arg(2), &user.to_le_bytes()).await?;
+            Ok(0)
+        }
+    }
 }
 
 /// An int in the program's memory (the address is argument 2), as a truth value.
@@ -212,16 +229,19 @@ async fn session_request<M: Machine>(
         }
         TIOCNOTTY => terminal.give_up(&context)?,
         TIOCGPGRP => {
-            let group = terminal.foreground(&context, is_master)?;
+            let group = call.number_of(terminal.foreground(&context, is_master)?);
             call.write(call.arg(2), &group.to_le_bytes()).await?;
         }
         TIOCSPGRP => {
             let group = call.read::<4>(call.arg(2)).await?.i32_at(0)?;
-            let group = u32::try_from(group).map_err(|_| Error::EINVAL)?;
+            if group < 0 {
+                return Err(Error::EINVAL.into());
+            }
+            let group = call.id(group)?.number();
             call.wait(RestartKind::RestartSys, terminal.set_foreground(&context, group)).await??;
         }
         TIOCGSID => {
-            let session = terminal.session(&context, is_master)?;
+            let session = call.number_of(terminal.session(&context, is_master)?);
             call.write(call.arg(2), &session.to_le_bytes()).await?;
         }
         TIOCVHANGUP if call.has(Privilege::Administrator) => terminal.hang_up(),

@@ -17,7 +17,7 @@ mod path;
 mod pidfd;
 mod poll;
 mod process;
-mod program;
+pub(crate) mod program;
 mod ptrace;
 mod remote;
 mod schedule;
@@ -42,6 +42,7 @@ use mach::Machine;
 use path::Named;
 use process::{change_credentials, optional_id};
 use unix::Error;
+use unix::namespace::IdKind;
 use unix::sync::poll_once;
 
 /// A call in memory of its own: the task of a thread then has room for a pointer instead of the
@@ -293,6 +294,7 @@ table! { call, number:
     clone: Threads => boxed(program::clone(call)).await,
     clone3: Threads => boxed(program::clone3(call)).await,
     unshare: Threads => program::unshare(call),
+    setns: Threads => program::setns(call),
     execve: Threads => boxed(program::execve(call)).await,
     execveat: Threads => boxed(program::execveat(call)).await,
     exit: Threads => return_to_user::exit(call),
@@ -310,12 +312,12 @@ table! { call, number:
     getsid: Once => process::getsid(call),
     setpgid: Signals => process::setpgid(call),
     setsid: Signals => process::setsid(call),
-    getuid: Once => Ok(call.thread.credentials().user.real.into()),
-    geteuid: Once => Ok(call.thread.credentials().user.effective.into()),
-    getgid: Once => Ok(call.thread.credentials().group.real.into()),
-    getegid: Once => Ok(call.thread.credentials().group.effective.into()),
-    getresuid: Once => boxed(process::get_three(call, call.thread.credentials().user)).await,
-    getresgid: Once => boxed(process::get_three(call, call.thread.credentials().group)).await,
+    getuid: Once => process::own_id(call, IdKind::User, |ids| ids.real),
+    geteuid: Once => process::own_id(call, IdKind::User, |ids| ids.effective),
+    getgid: Once => process::own_id(call, IdKind::Group, |ids| ids.real),
+    getegid: Once => process::own_id(call, IdKind::Group, |ids| ids.effective),
+    getresuid: Once => boxed(process::get_three(call, IdKind::User)).await,
+    getresgid: Once => boxed(process::get_three(call, IdKind::Group)).await,
     getgroups: Once => boxed(process::getgroups(call)).await,
     setgroups: Once => boxed(process::setgroups(call)).await,
     setuid | setgid | setreuid | setregid | setresuid | setresgid | setfsuid | setfsgid: Once => set_ids(call, number),
@@ -502,32 +504,54 @@ pub(crate) fn needs_little(number: u64) -> bool {
 /// The calls that change user and group ids.
 #[expect(non_upper_case_globals, reason = "calls go by their own names")]
 fn set_ids<M: Machine>(call: &Call<'_, M>, number: u64) -> Done {
-    let id = |index| optional_id(call.uint(index));
-    let (first, second, third) = (call.uint(0), id(1), id(2));
     let old = call.thread.credentials();
+    let kind = match number {
+        setuid | setreuid | setresuid | setfsuid => IdKind::User,
+        _ => IdKind::Group,
+    };
+    // A number that the namespace has not is no id at all.
+    let id = |index| match optional_id(call.uint(index)) {
+        Some(number) => old.namespace.id(kind, number).ok_or(Error::EINVAL).map(Some),
+        None => Ok(None),
+    };
+    let first = id(0);
+    if let setfsuid | setfsgid = number {
+        let before = match kind {
+            IdKind::User => old.namespace.shown_user(old.user.file),
+            IdKind::Group => old.namespace.shown_group(old.group.file),
+        };
+        if let Ok(Some(first)) = first {
+            change_credentials(call, |credentials| {
+                Ok(match kind {
+                    IdKind::User => credentials.set_file_user(first),
+                    IdKind::Group => credentials.set_file_group(first),
+                })
+            })?;
+        }
+        return Ok(before.into());
+    }
+    let (first, second) = (first?, id(1));
     match number {
-        setuid | setgid if first == u32::MAX => Err(Error::EINVAL.into()),
-        setfsuid if first == u32::MAX => Ok(old.user.file.into()),
-        setfsgid if first == u32::MAX => Ok(old.group.file.into()),
-        setuid => change_credentials(call, |credentials| credentials.set_user(first)),
-        setgid => change_credentials(call, |credentials| credentials.set_group(first)),
-        setreuid => {
-            change_credentials(call, |credentials| credentials.set_real_effective_user(id(0), second))
+        setuid | setgid => {
+            let first = first.ok_or(Error::EINVAL)?;
+            change_credentials(call, |credentials| match kind {
+                IdKind::User => credentials.set_user(first),
+                IdKind::Group => credentials.set_group(first),
+            })
         }
-        setregid => {
-            change_credentials(call, |credentials| credentials.set_real_effective_group(id(0), second))
-        }
-        setresuid => change_credentials(call, |credentials| credentials.set_users([id(0), second, third])),
-        setresgid => {
-            change_credentials(call, |credentials| credentials.set_groups_ids([id(0), second, third]))
-        }
-        setfsuid => {
-            change_credentials(call, |credentials| Ok(credentials.set_file_user(first)))?;
-            Ok(old.user.file.into())
+        setreuid | setregid => {
+            let second = second?;
+            change_credentials(call, |credentials| match kind {
+                IdKind::User => credentials.set_real_effective_user(first, second),
+                IdKind::Group => credentials.set_real_effective_group(first, second),
+            })
         }
         _ => {
-            change_credentials(call, |credentials| Ok(credentials.set_file_group(first)))?;
-            Ok(old.group.file.into())
+            let new = [first, second?, id(2)?];
+            change_credentials(call, |credentials| match kind {
+                IdKind::User => credentials.set_users(new),
+                IdKind::Group => credentials.set_groups_ids(new),
+            })
         }
     }
 }

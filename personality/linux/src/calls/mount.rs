@@ -1,6 +1,7 @@
 //! The system calls mount(2), umount2(2) and pivot_root(2).
 
 use crate::call::{Call, Done};
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use mach::Machine;
@@ -46,6 +47,40 @@ pub(super) fn propagation(bits: u64) -> Option<Propagation> {
     }
 }
 
+/// The options of a new file system with the ids of the system instead of those of the caller's
+/// namespace, where these differ. There the caller owns the root directory of a file system in
+/// memory. `EINVAL` for an id that the namespace has not.
+pub(super) fn known_ids<M: Machine>(call: &Call<'_, M>, kind: &[u8], options: &[u8]) -> Result<Vec<u8>> {
+    let credentials = call.thread.credentials();
+    let mut known = Vec::new();
+    if credentials.namespace.is_first() {
+        return Ok(options.to_vec());
+    }
+    let number =
+        |text: &[u8]| core::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or(Error::EINVAL);
+    // Of several, the last one counts.
+    let (mut user, mut group) = (None, None);
+    for option in options.split(|byte| *byte == b',').filter(|option| !option.is_empty()) {
+        match (option.strip_prefix(b"uid="), option.strip_prefix(b"gid=")) {
+            (Some(text), _) => user = Some(call.user(number(text)?)?),
+            (_, Some(text)) => group = Some(call.group(number(text)?)?),
+            _ => {
+                known.extend_from_slice(option);
+                known.push(b',');
+            }
+        }
+    }
+    if kind == b"tmpfs" {
+        user = user.or(Some(credentials.user.file));
+        group = group.or(Some(credentials.group.file));
+    }
+    for (name, id) in [("uid", user), ("gid", group)] {
+        known.extend(id.map(|id| format!("{name}={id},").into_bytes()).into_iter().flatten());
+    }
+    known.pop();
+    Ok(known)
+}
+
 /// A string argument; `None` if its address is 0.
 async fn optional_string<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Option<Vec<u8>>> {
     match call.arg(index) {
@@ -72,7 +107,9 @@ pub(crate) async fn mount<M: Machine>(call: &Call<'_, M>) -> Done {
         bits if bits & REMOUNT != 0 => {
             // With BIND it concerns the mount only, and not its file system.
             let options = (bits & BIND == 0).then_some(&options[..]);
-            caller.remount(&path, mount_flags(bits), options).await?;
+            // Without any option about access times they stay.
+            const TIMES: u64 = 1024 | 2048 | 0x20_0000 | 0x100_0000;
+            caller.remount(&path, mount_flags(bits), bits & TIMES == 0, options).await?;
         }
         bits if bits & BIND != 0 => caller.bind(from()?, &path, bits & RECURSIVE != 0).await?,
         bits if bits & (SHARED | PRIVATE | SLAVE | UNBINDABLE) != 0 => {
@@ -86,6 +123,7 @@ pub(crate) async fn mount<M: Machine>(call: &Call<'_, M>) -> Done {
             let from = source.as_deref().unwrap_or_default();
             let flags = mount_flags(bits);
             let read_only = flags.contains(MountFlags::READ_ONLY);
+            let options = known_ids(call, &kind, &options)?;
             let root = caller.make_file_system(&kind, from, &options, read_only).await?;
             let source = source.map_or(String::from("none"), |s| String::from_utf8_lossy(&s).into_owned());
             let read_only = root.file_system().is_read_only();

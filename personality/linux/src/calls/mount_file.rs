@@ -148,7 +148,10 @@ pub(crate) async fn fsconfig<M: Machine>(call: &Call<'_, M>) -> Done {
                 let root = state.root.clone().filter(|_| state.is_picked).ok_or(Error::EINVAL)?;
                 (root, state.options.clone(), state.read_only)
             };
-            call.thread.context().caller().check_administrator()?;
+            // Of the file systems that are there already, all belong to the first namespace here.
+            if !call.has(unix::Privilege::Administrator) {
+                return Err(Error::EPERM.into());
+            }
             root.file_system().reconfigure(&options, read_only).await?;
             return Ok(0);
         }
@@ -195,6 +198,7 @@ async fn create<M: Machine>(call: &Call<'_, M>, context: &Context) -> Done {
     };
     let process = call.thread.context();
     process.caller().check_administrator()?;
+    let options = super::mount::known_ids(call, &context.kind, &options)?;
     let root = process.caller().make_file_system(&context.kind, &source, &options, read_only).await?;
     let mut state = context.state.lock();
     if state.root.is_some() {

@@ -34,13 +34,13 @@ async fn metadata<M: Machine>(
 
 pub(crate) async fn stat<M: Machine>(call: &Call<'_, M>, follow: bool) -> Done {
     let found = metadata(call, At::Current, &call.path(0).await?, follow, false).await?;
-    call.write(call.arg(1), &to_stat(&found)).await?;
+    call.write(call.arg(1), &to_stat(&call.shown(found))).await?;
     Ok(0)
 }
 
 pub(crate) async fn fstat<M: Machine>(call: &Call<'_, M>) -> Done {
     let found = named_file(call, 0)?.metadata();
-    call.write(call.arg(1), &to_stat(&found)).await?;
+    call.write(call.arg(1), &to_stat(&call.shown(found))).await?;
     Ok(0)
 }
 
@@ -52,7 +52,7 @@ pub(crate) async fn newfstatat<M: Machine>(call: &Call<'_, M>) -> Done {
     let path = call.path(1).await?;
     let at = call.at_for(0, &path)?;
     let found = metadata(call, at, &path, flags & SYMLINK_NOFOLLOW == 0, flags & EMPTY_PATH != 0).await?;
-    call.write(call.arg(2), &to_stat(&found)).await?;
+    call.write(call.arg(2), &to_stat(&call.shown(found))).await?;
     Ok(0)
 }
 
@@ -70,7 +70,7 @@ pub(crate) async fn statx<M: Machine>(call: &Call<'_, M>) -> Done {
     let found = metadata(call, at.clone(), &path, follow, empty).await?;
     let place = call.thread.context().caller().find_or_self(&at, &path, follow, empty).await;
     let mount = place.map_or(0, |found| found.location.mount.id());
-    call.write(call.arg(4), &to_statx(&found, mount)).await?;
+    call.write(call.arg(4), &to_statx(&call.shown(found), mount)).await?;
     Ok(0)
 }
 
@@ -282,6 +282,8 @@ fn optional_id(id: u32) -> Option<u32> {
 
 async fn change_owner<M: Machine>(call: &Call<'_, M>, place: Location, user: usize) -> Done {
     let (user, group) = (optional_id(call.uint(user)), optional_id(call.uint(user + 1)));
+    let user = user.map(|user| call.user(user)).transpose()?;
+    let group = group.map(|group| call.group(group)).transpose()?;
     call.thread.context().caller().change_owner(&place, user, group).await?;
     Ok(0)
 }

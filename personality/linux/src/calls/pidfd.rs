@@ -17,7 +17,7 @@ pub(crate) fn pidfd_open<M: Machine>(call: &Call<'_, M>) -> Done {
     if call.uint(1) & !NONBLOCK != 0 || call.int(0) <= 0 {
         return Err(Error::EINVAL.into());
     }
-    let id = Pid::new(call.uint(0)).ok_or(Error::ESRCH)?;
+    let id = call.id(call.int(0))?;
     let flags = if call.uint(1) != 0 { OpenFlags::NONBLOCK } else { OpenFlags::empty() };
     // The id of a thread that is not the first one of its process does not identify the process.
     if call.table(|table| table.thread(id).is_ok_and(|thread| thread.pid() != id)) {
@@ -57,6 +57,10 @@ pub(crate) async fn pidfd_send_signal<M: Machine>(call: &Call<'_, M>) -> Done {
         Some(process) => process,
         None => process_of(call, 0)?.0,
     };
+    // A process of another namespace cannot be signalled, even if a descriptor for it was passed.
+    if call.number(process.pid()) == 0 {
+        return Err(Error::EINVAL.into());
+    }
     let (signal, tid) = (optional_signal(call.uint(1).into())?, call.tid());
     if call.arg(2) == 0 {
         call.table(|table| {

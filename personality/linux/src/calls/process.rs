@@ -12,16 +12,12 @@ use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 use mach::Machine;
 use mach::machine::ThreadState;
-use unix::credentials::Credentials;
+use unix::credentials::{Credentials, Ids};
+use unix::namespace::IdKind;
 use unix::process::{InspectAs, Limit, Pid, Resource, Usage, WaitFor, WaitOptions};
 use unix::signal::{RestartKind, Signal};
 use unix::vfs::OpenFlags;
 use unix::{Error, Privilege, Result};
-
-/// The id in an argument; `EINVAL` unless the number is positive.
-pub(crate) fn id(number: i32) -> Result<Pid> {
-    u32::try_from(number).ok().and_then(Pid::new).ok_or(Error::ESRCH)
-}
 
 const WNOHANG: u32 = 1;
 const WUNTRACED: u32 = 2;
@@ -57,8 +53,8 @@ fn waited_for<M: Machine>(call: &Call<'_, M>) -> Result<(WaitFor, WaitOptions)> 
         i32::MIN => return Err(Error::ESRCH),
         -1 => WaitFor::Any,
         0 => WaitFor::Group(own_group()?),
-        number @ 1.. => WaitFor::Process(id(number)?),
-        number => WaitFor::Group(id(-number)?),
+        number @ 1.. => WaitFor::Process(call.id(number).map_err(|_| Error::ECHILD)?),
+        number => WaitFor::Group(call.id(-number).map_err(|_| Error::ECHILD)?),
     };
     Ok((which, wait_options(bits | WEXITED)))
 }
@@ -69,9 +65,10 @@ pub(crate) async fn wait4<M: Machine>(call: &Call<'_, M>) -> Done {
         .wait(RestartKind::RestartSys, call.system().processes().wait_child(tid, which, options))
         .await??;
     let Some(report) = found else { return Ok(0) };
+    let number = report.number;
     call.write_optional(call.arg(1), &wait_status(report.event).to_le_bytes()).await?;
     call.write_optional(call.arg(3), &to_rusage(&report.usage)).await?;
-    Ok(report.pid.number().into())
+    Ok(number.into())
 }
 
 /// Does [`wait4`] if a child has something to report, or if the call must not wait.
@@ -85,7 +82,7 @@ pub(crate) fn try_wait4<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
             let status = wait_status(report.event).to_le_bytes();
             let usage = to_rusage(&report.usage);
             let parts: [(u64, &[u8]); 2] = [(call.arg(1), &status), (call.arg(3), &usage)];
-            call.answer(&parts, report.pid.number().into())
+            call.answer(&parts, report.number.into())
         }
         Ok(None) => options.no_hang.then_some(Ok(0)),
         Err(error) => Some(Err(error.into())),
@@ -103,11 +100,12 @@ pub(crate) async fn waitid<M: Machine>(call: &Call<'_, M>) -> Done {
     let mut immediate = false;
     let which = match call.uint(0) {
         0 => WaitFor::Any,
-        1 => WaitFor::Process(id(number).map_err(|_| Error::EINVAL)?),
+        1 | 2 if number < 0 || call.arg(0) == 1 && number == 0 => return Err(Error::EINVAL.into()),
+        1 => WaitFor::Process(call.id(number).map_err(|_| Error::ECHILD)?),
         2 if number == 0 => {
             WaitFor::Group(call.table(|table| table.process(call.pid()).map(|process| process.group()))?)
         }
-        2 => WaitFor::Group(id(number).map_err(|_| Error::EINVAL)?),
+        2 => WaitFor::Group(call.id(number).map_err(|_| Error::ECHILD)?),
         3 => {
             let (process, flags) = super::pidfd::process_of(call, 1)?;
             immediate = flags.contains(OpenFlags::NONBLOCK);
@@ -133,8 +131,8 @@ pub(crate) async fn waitid<M: Machine>(call: &Call<'_, M>) -> Done {
         information = information
             .i32(0, child)
             .i32(8, code)
-            .u32(16, report.pid.number())
-            .u32(20, report.user)
+            .u32(16, report.number)
+            .u32(20, call.users().shown_user(report.user))
             .i32(24, status);
         call.write_optional(call.arg(4), &to_rusage(&report.usage)).await?;
     }
@@ -143,31 +141,33 @@ pub(crate) async fn waitid<M: Machine>(call: &Call<'_, M>) -> Done {
 }
 
 pub(crate) fn getpid<M: Machine>(call: &Call<'_, M>) -> Done {
-    Ok(call.pid().number().into())
+    Ok(call.thread.own_numbers().process.into())
 }
 
 pub(crate) fn gettid<M: Machine>(call: &Call<'_, M>) -> Done {
-    Ok(call.tid().number().into())
+    Ok(call.thread.own_numbers().thread.into())
 }
 
 pub(crate) fn getppid<M: Machine>(call: &Call<'_, M>) -> Done {
     let parent = call.table(|table| Ok::<_, Error>(table.process(call.pid())?.parent()))?;
-    Ok(parent.map_or(0, |parent| parent.number().into()))
+    Ok(parent.map_or(0, |parent| call.number(parent).into()))
 }
 
 /// The process that an argument names; 0 names the caller's process.
 fn process<M: Machine>(call: &Call<'_, M>, number: i32) -> Result<Pid> {
-    if number == 0 { Ok(call.pid()) } else { id(number) }
+    if number == 0 { Ok(call.pid()) } else { call.id(number) }
 }
 
 pub(crate) fn getpgid<M: Machine>(call: &Call<'_, M>, number: i32) -> Done {
     let pid = process(call, number)?;
-    Ok(call.table(|table| Ok::<_, Error>(table.process(pid)?.group()))?.number().into())
+    let group = call.table(|table| Ok::<_, Error>(table.process(pid)?.group()))?;
+    Ok(call.number(group).into())
 }
 
 pub(crate) fn getsid<M: Machine>(call: &Call<'_, M>) -> Done {
     let pid = process(call, call.int(0))?;
-    Ok(call.table(|table| Ok::<_, Error>(table.process(pid)?.session()))?.number().into())
+    let session = call.table(|table| Ok::<_, Error>(table.process(pid)?.session()))?;
+    Ok(call.number(session).into())
 }
 
 pub(crate) fn setpgid<M: Machine>(call: &Call<'_, M>) -> Done {
@@ -175,13 +175,17 @@ pub(crate) fn setpgid<M: Machine>(call: &Call<'_, M>) -> Done {
         return Err(Error::EINVAL.into());
     }
     let pid = process(call, call.int(0))?;
-    let group = if call.int(1) == 0 { pid } else { id(call.int(1))? };
+    let group = match call.int(1) {
+        0 => pid,
+        number => call.id(number).map_err(|_| Error::EPERM)?,
+    };
     call.table(|table| table.set_group(call.pid(), pid, group))?;
     Ok(0)
 }
 
 pub(crate) fn setsid<M: Machine>(call: &Call<'_, M>) -> Done {
-    Ok(call.table(|table| table.set_session(call.pid()))?.number().into())
+    let session = call.table(|table| table.set_session(call.pid()))?;
+    Ok(call.number(session).into())
 }
 
 /// Replaces the caller's credentials by the result of `change`.
@@ -199,21 +203,35 @@ pub(crate) fn optional_id(id: u32) -> Option<u32> {
     (id != u32::MAX).then_some(id)
 }
 
-pub(crate) async fn get_three<M: Machine>(call: &Call<'_, M>, ids: unix::credentials::Ids) -> Done {
-    for (index, id) in [ids.real, ids.effective, ids.saved].into_iter().enumerate() {
+/// A user or group id of the caller as it sees it.
+pub(crate) fn own_id<M: Machine>(call: &Call<'_, M>, kind: IdKind, id: fn(&Ids) -> u32) -> Done {
+    let credentials = call.thread.credentials();
+    let users = &credentials.namespace;
+    Ok(match kind {
+        IdKind::User => users.shown_user(id(&credentials.user)),
+        IdKind::Group => users.shown_group(id(&credentials.group)),
+    }
+    .into())
+}
+
+pub(crate) async fn get_three<M: Machine>(call: &Call<'_, M>, kind: IdKind) -> Done {
+    const THREE: [fn(&Ids) -> u32; 3] = [|ids| ids.real, |ids| ids.effective, |ids| ids.saved];
+    for (index, id) in THREE.into_iter().enumerate() {
+        let id = own_id(call, kind, id)? as u32;
         call.write(call.arg(index), &id.to_le_bytes()).await?;
     }
     Ok(0)
 }
 
 pub(crate) async fn getgroups<M: Machine>(call: &Call<'_, M>) -> Done {
-    let groups = call.thread.credentials().groups.clone();
+    let (groups, users) = (call.thread.credentials().groups.clone(), call.users());
     let size = usize::try_from(call.int(0)).map_err(|_| Error::EINVAL)?;
     if size != 0 {
         if size < groups.len() {
             return Err(Error::EINVAL.into());
         }
-        let bytes: Vec<u8> = groups.iter().flat_map(|group| group.to_le_bytes()).collect();
+        let bytes: Vec<u8> =
+            groups.iter().flat_map(|group| users.shown_group(*group).to_le_bytes()).collect();
         call.write(call.arg(1), &bytes).await?;
     }
     Ok(groups.len() as u64)
@@ -222,14 +240,15 @@ pub(crate) async fn getgroups<M: Machine>(call: &Call<'_, M>) -> Done {
 pub(crate) async fn setgroups<M: Machine>(call: &Call<'_, M>) -> Done {
     let credentials = call.thread.credentials();
     let count = usize::try_from(call.int(0)).map_err(|_| Error::EINVAL)?;
-    if !credentials.has(Privilege::SetGroup) {
+    if !credentials.has_own(Privilege::SetGroup) || !credentials.namespace.may_set_groups() {
         return Err(Error::EPERM.into());
     }
     if count > Credentials::MAX_GROUPS {
         return Err(Error::EINVAL.into());
     }
     let bytes = call.memory().read_bytes(call.arg(1), 4 * count).await?;
-    let groups: Vec<u32> = bytes.chunks_exact(4).map(|id| id.u32_at(0)).collect::<Result<_>>()?;
+    let groups: Vec<u32> =
+        bytes.chunks_exact(4).map(|id| call.group(id.u32_at(0)?)).collect::<Result<_>>()?;
     change_credentials(call, |credentials| credentials.set_groups(&groups))
 }
 
@@ -320,11 +339,14 @@ fn priority_targets<M: Machine>(call: &Call<'_, M>) -> Result<Vec<Pid>> {
         0 => alloc::vec![process(call, number)?],
         1 => {
             let own = call.table(|table| Ok::<_, Error>(table.process(call.pid())?.group()))?;
-            let group = if number == 0 { own } else { id(number)? };
+            let group = if number == 0 { own } else { call.id(number)? };
             call.table(|table| table.group_members(group))
         }
         2 => {
-            let user = if number == 0 { call.thread.credentials().user.real } else { number as u32 };
+            let user = match number {
+                0 => call.thread.credentials().user.real,
+                number => call.user(number as u32)?,
+            };
             let is_users = |process: &&unix::process::Process| process.credentials().user.real == user;
             call.table(|table| table.processes().filter(is_users).map(|process| process.pid()).collect())
         }
@@ -467,9 +489,9 @@ pub(crate) async fn arch_prctl<M: Machine>(call: &Call<'_, M>) -> Done {
 }
 
 pub(crate) fn set_tid_address<M: Machine>(call: &Call<'_, M>) -> Done {
-    let (tid, address) = (call.tid(), call.arg(0));
+    let address = call.arg(0);
     Addresses::of(call.thread).clear_child_tid.store(address, Ordering::Relaxed);
-    Ok(tid.number().into())
+    Ok(call.thread.own_numbers().thread.into())
 }
 
 pub(crate) fn set_robust_list<M: Machine>(call: &Call<'_, M>) -> Done {
@@ -481,7 +503,7 @@ pub(crate) fn set_robust_list<M: Machine>(call: &Call<'_, M>) -> Done {
 }
 
 pub(crate) async fn get_robust_list<M: Machine>(call: &Call<'_, M>) -> Done {
-    let tid = if call.int(0) == 0 { call.tid() } else { id(call.int(0))? };
+    let tid = if call.int(0) == 0 { call.tid() } else { call.id(call.int(0))? };
     call.table(|table| {
         let pid = table.thread(tid)?.pid();
         table.may_inspect(call.tid(), pid, InspectAs::RealUser)

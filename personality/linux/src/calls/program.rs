@@ -5,18 +5,20 @@ use crate::kept::Addresses;
 use crate::layout::Fields;
 use crate::layout::signal::optional_signal;
 use crate::names::number;
+use crate::nsfs::{self, Kind};
+use crate::pidfd::PidFile;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 use mach::Machine;
 use mach::machine::ThreadState;
 use unix::exec::Arguments;
-use unix::process::{Resource, TraceEvent};
+use unix::process::{InspectAs, Resource, TraceEvent};
 use unix::signal::{RestartKind, Signal};
 use unix::sync::Turns;
-use unix::thread::{CloneRequest, ExecRequest};
+use unix::thread::{CloneRequest, ExecRequest, Namespace, NewNamespaces};
 use unix::vfs::At;
-use unix::{Error, Privilege, Result};
+use unix::{Error, Result};
 
 const CLONE_VM: u64 = 0x100;
 const CLONE_FS: u64 = 0x200;
@@ -35,6 +37,10 @@ const CLONE_CHILD_CLEARTID: u64 = 0x20_0000;
 const CLONE_DETACHED: u64 = 0x40_0000;
 const CLONE_UNTRACED: u64 = 0x80_0000;
 const CLONE_CHILD_SETTID: u64 = 0x100_0000;
+const CLONE_NEWUTS: u64 = 0x400_0000;
+const CLONE_NEWIPC: u64 = 0x800_0000;
+const CLONE_NEWUSER: u64 = 0x1000_0000;
+const CLONE_NEWPID: u64 = 0x2000_0000;
 const CLONE_IO: u64 = 0x8000_0000;
 const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
 
@@ -127,20 +133,22 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, number: u64, arguments: Clon
         | CLONE_CLEAR_SIGHAND
         | CLONE_PTRACE
         | CLONE_UNTRACED
-        | CLONE_NEWNS
+        | NEW_NAMESPACES
         | WITHOUT_EFFECT;
     let flags = arguments.flags;
     let has = |flag: u64| flags & flag == flag;
     let contradictory = (has(CLONE_SIGHAND) && !has(CLONE_VM))
         || (has(CLONE_THREAD) && !has(CLONE_SIGHAND))
-        || has(CLONE_NEWNS | CLONE_FS)
+        || (has(CLONE_FS) && flags & (CLONE_NEWNS | CLONE_NEWUSER) != 0)
+        || (has(CLONE_THREAD) && flags & (CLONE_NEWUSER | CLONE_NEWPID) != 0)
+        || (has(CLONE_PARENT) && flags & (CLONE_NEWUSER | CLONE_NEWPID) != 0)
+        || (has(CLONE_NEWIPC) && has(CLONE_SYSVSEM))
         || has(CLONE_SIGHAND | CLONE_CLEAR_SIGHAND)
         || (has(CLONE_PIDFD) && flags & (CLONE_THREAD | CLONE_DETACHED) != 0)
         || (has(CLONE_THREAD) && arguments.exit_signal != 0 && has(CLONE_CLEAR_SIGHAND));
     if flags & !KNOWN != 0 || contradictory {
         return Err(Error::EINVAL.into());
     }
-    check_namespaces(call, flags)?;
     let tid = call.tid();
     // Signals that are pending are delivered before a child is made, and then the call is made
     // again.
@@ -155,7 +163,7 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, number: u64, arguments: Clon
         share_memory: has(CLONE_VM),
         share_descriptors: has(CLONE_FILES),
         share_directories: has(CLONE_FS),
-        copy_mounts: has(CLONE_NEWNS),
+        namespaces: namespaces(flags),
         share_actions: has(CLONE_SIGHAND),
         same_process: has(CLONE_THREAD),
         same_parent: has(CLONE_PARENT),
@@ -179,12 +187,14 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, number: u64, arguments: Clon
         made => made?,
     };
     let child = unstarted.tid();
+    // The child may be gone when its number is returned.
+    let number_of_child = u64::from(call.number(child));
     let event = match () {
         () if request.vfork => TraceEvent::VFork,
         () if request.exit_signal == Some(Signal::CHLD) => TraceEvent::Fork,
         () => TraceEvent::Clone,
     };
-    let message = child.number().into();
+    let message = call.table(|table| table.number_for_tracer(tid, child)).into();
     let stop = call.table(|table| table.event_stop(tid, event, message)).filter(|_| !has(CLONE_UNTRACED));
     if stop.is_some() || has(CLONE_PTRACE) {
         call.table(|table| table.inherit_tracing(tid, child));
@@ -207,28 +217,86 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, number: u64, arguments: Clon
             call.linux.stop_in_call(call.thread, number, stop).await;
         }
     }
-    Ok(child.number().into())
+    Ok(number_of_child)
 }
 
-/// Checks that the caller may make the namespaces that flags ask for. `EPERM`.
-fn check_namespaces<M: Machine>(call: &Call<'_, M>, flags: u64) -> Result<()> {
-    let is_permitted = flags & CLONE_NEWNS == 0 || call.has(Privilege::Administrator);
-    if is_permitted { Ok(()) } else { Err(Error::EPERM) }
+/// The namespaces that can be made.
+const NEW_NAMESPACES: u64 = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID;
+
+/// The namespaces that flags ask for.
+fn namespaces(flags: u64) -> NewNamespaces {
+    let all = [
+        (CLONE_NEWNS, NewNamespaces::MOUNTS),
+        (CLONE_NEWUTS, NewNamespaces::NAMES),
+        (CLONE_NEWIPC, NewNamespaces::OBJECTS),
+        (CLONE_NEWUSER, NewNamespaces::USERS),
+        (CLONE_NEWPID, NewNamespaces::PROCESSES),
+    ];
+    all.into_iter().filter(|(bit, _)| flags & bit != 0).map(|(_, new)| new).collect()
 }
 
 pub(crate) fn unshare<M: Machine>(call: &Call<'_, M>) -> Done {
     let flags = call.arg(0);
-    if flags & !(CLONE_FS | CLONE_FILES | CLONE_SYSVSEM | CLONE_NEWNS) != 0 {
+    // Memory, signal actions and the thread's process are its own if it is the only one.
+    const ALONE: u64 = CLONE_THREAD | CLONE_SIGHAND | CLONE_VM;
+    if flags & !(CLONE_FS | CLONE_FILES | CLONE_SYSVSEM | NEW_NAMESPACES | ALONE) != 0 {
         return Err(Error::EINVAL.into());
     }
-    check_namespaces(call, flags)?;
+    if flags & ALONE != 0 && !call.table(|table| table.is_alone(call.tid())) {
+        return Err(Error::EINVAL.into());
+    }
+    call.thread.unshare(namespaces(flags), flags & CLONE_FS != 0)?;
     if flags & CLONE_FILES != 0 {
         call.thread.unshare_descriptors()?;
     }
-    if flags & (CLONE_FS | CLONE_NEWNS) != 0 {
-        call.thread.unshare_directories(flags & CLONE_NEWNS != 0);
-    }
     Ok(0)
+}
+
+/// setns(2): into the namespace of a file, or into those of a process.
+pub(crate) fn setns<M: Machine>(call: &Call<'_, M>) -> Done {
+    let (file, kinds) = (call.thread.descriptors().get(call.int(0))?, call.arg(1) & 0xffff_ffff);
+    if let Some(found) = file.object_as::<PidFile<M>>() {
+        if kinds == 0 || kinds & !NEW_NAMESPACES != 0 {
+            return Err(Error::EINVAL.into());
+        }
+        let process = found.process();
+        let target = call.system().thread_of_exact(process).ok_or(Error::ESRCH)?;
+        let chosen = KINDS.into_iter().filter(|(bit, _)| kinds & bit != 0);
+        let all: Vec<Namespace> = chosen.map(|(_, kind)| nsfs::namespace_of(&target, kind)).collect();
+        // The namespaces are taken first, as `may_inspect` requires.
+        call.table(|table| {
+            let pid = table.exact_process(process)?.pid();
+            table.may_inspect(call.tid(), pid, InspectAs::RealUser)
+        })?;
+        call.thread.join(&all)?;
+        return Ok(0);
+    }
+    let namespace = nsfs::namespace_in(&file).ok_or(Error::EINVAL)?;
+    if kinds != 0 && kinds != flag(&namespace) {
+        return Err(Error::EINVAL.into());
+    }
+    call.thread.join(core::slice::from_ref(&namespace))?;
+    Ok(0)
+}
+
+/// The kinds of namespaces by their flags, that of users first.
+const KINDS: [(u64, Kind); 5] = [
+    (CLONE_NEWUSER, Kind::Users),
+    (CLONE_NEWNS, Kind::Mounts),
+    (CLONE_NEWPID, Kind::Processes),
+    (CLONE_NEWUTS, Kind::Names),
+    (CLONE_NEWIPC, Kind::Objects),
+];
+
+/// The flag with which a namespace of this kind is made.
+pub(crate) fn flag(namespace: &Namespace) -> u64 {
+    match namespace {
+        Namespace::Users(_) => CLONE_NEWUSER,
+        Namespace::Mounts(_) => CLONE_NEWNS,
+        Namespace::Processes(_) => CLONE_NEWPID,
+        Namespace::Names(_) => CLONE_NEWUTS,
+        Namespace::Objects(_) => CLONE_NEWIPC,
+    }
 }
 
 /// After this many strings, reading them lets other tasks run.

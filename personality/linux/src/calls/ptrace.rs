@@ -1,6 +1,5 @@
 //! ptrace(2).
 
-use super::process::id;
 use crate::call::{Call, Done};
 use crate::layout::registers::{
     DEBUG_REGISTERS, LEGACY_SIZE, REGISTERS_SIZE, USER_SIZE, extended, registers, to_extended, to_registers,
@@ -70,7 +69,7 @@ pub(crate) async fn ptrace<M: Machine>(call: &Call<'_, M>) -> Done {
         call.thread.observe_calls();
         return Ok(0);
     }
-    let tid = id(call.int(1))?;
+    let tid = call.id(call.int(1))?;
     let thread = call.system().thread(tid).ok_or(Error::ESRCH)?;
     match request {
         ATTACH | SEIZE => {
@@ -303,9 +302,9 @@ impl<M: Machine> Tracee<'_, '_, M> {
             Some(TraceStop::Handler) => trap(0, false),
             _ => return Err(Error::EINVAL),
         };
-        let user = self.thread.credentials().user.real;
+        let user = self.call.users().shown_user(self.thread.credentials().user.real);
         let number = i32::from(signal.number());
-        let pid = self.tid.number();
+        let pid = self.call.number(self.tid);
         Ok(Writer::new().i32(0, number).i32(8, code as i32).u32(16, pid).u32(20, user).done())
     }
 

@@ -1,6 +1,5 @@
 //! Calls on other processes' memory and resources: process_vm_readv, process_vm_writev, kcmp.
 
-use super::process::id;
 use crate::call::{Call, Done};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -31,7 +30,7 @@ pub(crate) async fn process_vm<M: Machine>(call: &Call<'_, M>, write: bool) -> D
     }
     let local = ranges(call, call.arg(1), call.arg(2)).await?;
     let remote = ranges(call, call.arg(3), call.arg(4)).await?;
-    let (_, memory) = subject(call, id(call.int(0))?)?;
+    let (_, memory) = subject(call, call.id(call.int(0))?)?;
     let own = call.memory();
     let (from, to) = if write { (&own, &memory) } else { (&memory, &own) };
     let (mut from_ranges, mut to_ranges) = if write { (local, remote) } else { (remote, local) };
@@ -80,8 +79,8 @@ async fn ranges<M: Machine>(call: &Call<'_, M>, array: u64, count: u64) -> Resul
 
 /// kcmp(2): whether two processes share a resource.
 pub(crate) fn kcmp<M: Machine>(call: &Call<'_, M>) -> Done {
-    let (first, first_memory) = subject(call, id(call.int(0))?)?;
-    let (second, second_memory) = subject(call, id(call.int(1))?)?;
+    let (first, first_memory) = subject(call, call.id(call.int(0))?)?;
+    let (second, second_memory) = subject(call, call.id(call.int(1))?)?;
     let at = |pointer: *const ()| pointer as usize;
     let file = |thread: &Thread<M>, index| {
         let descriptor = i32::try_from(call.arg(index)).map_err(|_| Error::EBADF)?;

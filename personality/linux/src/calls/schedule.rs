@@ -1,6 +1,6 @@
 //! Calls on scheduling: affinity, policies and priorities, also of input and output.
 
-use super::process::{check_schedule, id};
+use super::process::check_schedule;
 use crate::call::{Call, Done};
 use crate::layout::time::to_timespec;
 use crate::layout::{Fields, Writer};
@@ -15,7 +15,7 @@ use unix::{Error, Privilege, Result};
 
 /// The id of the thread that an argument names; 0 names the caller. `ESRCH`.
 fn thread<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Pid> {
-    let tid = if call.int(index) == 0 { call.tid() } else { id(call.int(index))? };
+    let tid = if call.int(index) == 0 { call.tid() } else { call.id(call.int(index))? };
     call.table(|table| table.thread(tid).map(|_| tid))
 }
 
@@ -279,18 +279,27 @@ fn io_targets<M: Machine>(call: &Call<'_, M>) -> Result<Vec<Pid>> {
     let number = call.int(1);
     let threads = match call.uint(0) {
         1 => return Ok(alloc::vec![thread(call, 1)?]),
-        2 => call.table(|table| {
-            let group = if number == 0 { table.process(call.pid())?.group() } else { id(number)? };
-            let members = table.group_members(group);
-            Ok::<_, Error>(
-                members
-                    .iter()
-                    .flat_map(|pid| table.process(*pid).into_iter().flat_map(|process| process.threads()))
-                    .collect(),
-            )
-        })?,
+        2 => {
+            let group = if number == 0 { None } else { Some(call.id(number)?) };
+            call.table(|table| {
+                let group = match group {
+                    Some(group) => group,
+                    None => table.process(call.pid())?.group(),
+                };
+                let members = table.group_members(group);
+                Ok::<_, Error>(
+                    members
+                        .iter()
+                        .flat_map(|pid| table.process(*pid).into_iter().flat_map(|process| process.threads()))
+                        .collect(),
+                )
+            })?
+        }
         3 => {
-            let user = if number == 0 { call.thread.credentials().user.real } else { number as u32 };
+            let user = match number {
+                0 => call.thread.credentials().user.real,
+                number => call.user(number as u32)?,
+            };
             call.table(|table| {
                 let processes = table.processes().filter(|process| process.credentials().user.real == user);
                 processes.flat_map(|process| process.threads()).collect::<Vec<_>>()

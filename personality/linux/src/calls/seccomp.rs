@@ -80,7 +80,9 @@ async fn set_filter<M: Machine>(call: &Call<'_, M>, flags: u32, argument: u64) -
         return Err(Error::EINVAL.into());
     }
     let bytes = read_program(call, argument).await?;
-    if !call.thread.credentials().no_new_privileges && !call.has(Privilege::Administrator) {
+    if !call.thread.credentials().no_new_privileges
+        && !call.thread.credentials().has_own(Privilege::Administrator)
+    {
         return Err(Error::EACCES.into());
     }
     let tid = call.tid();

@@ -140,13 +140,12 @@ pub(crate) async fn rt_sigtimedwait<M: Machine>(call: &Call<'_, M>) -> Done {
 
 pub(crate) fn kill<M: Machine>(call: &Call<'_, M>) -> Done {
     let signal = optional_signal(call.arg(1))?;
-    let pid = |number: i32| u32::try_from(number).ok().and_then(Pid::new).ok_or(Error::ESRCH);
     let target = match call.int(0) {
         i32::MIN => return Err(Error::ESRCH.into()),
         -1 => Target::Everyone,
         0 => Target::Group(call.table(|table| Ok::<_, Error>(table.process(call.pid())?.group()))?),
-        number @ 1.. => Target::Process(process_of(call, pid(number)?)),
-        number => Target::Group(pid(-number)?),
+        number @ 1.. => Target::Process(process_of(call, call.id(number)?)),
+        number => Target::Group(call.id(-number)?),
     };
     let tid = call.tid();
     call.table(|table| table.kill(tid, target, signal))?;
@@ -158,14 +157,15 @@ fn process_of<M: Machine>(call: &Call<'_, M>, id: Pid) -> Pid {
     call.table(|table| table.thread(id).map_or(id, |thread| thread.pid()))
 }
 
-fn thread_id(number: i32) -> Result<Pid> {
-    u32::try_from(number).ok().and_then(Pid::new).ok_or(Error::EINVAL)
+/// The id of a thread by its number. `EINVAL` unless that is positive, `ESRCH`.
+fn thread_id<M: Machine>(call: &Call<'_, M>, number: i32) -> Result<Pid> {
+    if number <= 0 { Err(Error::EINVAL) } else { call.id(number) }
 }
 
 pub(crate) fn tgkill<M: Machine>(call: &Call<'_, M>, has_process: bool) -> Done {
     let next = usize::from(has_process);
-    let process = if has_process { Some(thread_id(call.int(0))?) } else { None };
-    let (target, signal) = (thread_id(call.int(next))?, optional_signal(call.arg(next + 1))?);
+    let process = if has_process { Some(thread_id(call, call.int(0))?) } else { None };
+    let (target, signal) = (thread_id(call, call.int(next))?, optional_signal(call.arg(next + 1))?);
     let tid = call.tid();
     call.table(|table| table.kill_thread(tid, process, target, signal))?;
     Ok(0)
@@ -173,14 +173,14 @@ pub(crate) fn tgkill<M: Machine>(call: &Call<'_, M>, has_process: bool) -> Done 
 
 pub(crate) async fn rt_sigqueueinfo<M: Machine>(call: &Call<'_, M>, to_thread: bool) -> Done {
     let next = usize::from(to_thread);
-    let process = thread_id(call.int(0)).map_err(|_| Error::ESRCH)?;
+    let process = call.id(call.int(0))?;
     let signal = optional_signal(call.arg(next + 1))?;
     let bytes = call.read::<128>(call.arg(next + 2)).await?;
     let to_self = process == call.pid();
     let information = signal.map(|signal| information(signal, &bytes, to_self)).transpose()?;
     let tid = call.tid();
     if to_thread {
-        let target = thread_id(call.int(1))?;
+        let target = thread_id(call, call.int(1))?;
         call.table(|table| table.send_to_thread(tid, Some(process), target, signal, information))?;
     } else {
         let process = process_of(call, process);

@@ -12,7 +12,7 @@ use unix::thread::End;
 use unix::{Error, Privilege};
 
 pub(crate) async fn uname<M: Machine>(call: &Call<'_, M>) -> Done {
-    let (host, domain) = call.system().names();
+    let (host, domain) = call.thread.namespaces().names.get();
     let names = to_utsname([
         b"Linux",
         &host,
@@ -26,7 +26,8 @@ pub(crate) async fn uname<M: Machine>(call: &Call<'_, M>) -> Done {
 }
 
 pub(crate) async fn set_name<M: Machine>(call: &Call<'_, M>, domain: bool) -> Done {
-    if !call.has(Privilege::Administrator) {
+    let names = call.thread.namespaces().names.clone();
+    if !call.thread.credentials().has_in(names.owner(), Privilege::Administrator) {
         return Err(Error::EPERM.into());
     }
     if call.arg(1) > 64 {
@@ -34,8 +35,8 @@ pub(crate) async fn set_name<M: Machine>(call: &Call<'_, M>, domain: bool) -> Do
     }
     let name = call.memory().read_bytes(call.arg(0), call.arg(1) as usize).await?;
     match domain {
-        true => call.system().set_domain_name(name),
-        false => call.system().set_host_name(name),
+        true => names.set_domain(name),
+        false => names.set_host(name),
     }
     Ok(0)
 }

@@ -6,16 +6,18 @@ use crate::layout::sysv as layout;
 use crate::layout::{Fields, Writer};
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
 use unix::exec::Rights;
 use unix::memory::{NewMapping, Place, RegionKind};
+use unix::namespace::ObjectNamespace;
 use unix::signal::RestartKind;
+use unix::sysv::User;
 use unix::sysv::messages::{self, Receive, Which};
 use unix::sysv::objects::{Access, Find, Object, Registry};
 use unix::sysv::semaphores::{self, Operation};
 use unix::sysv::shared_memory::{self, Files};
-use unix::sysv::{SystemV, User};
 use unix::{Error, Privilege, Result};
 
 const CREATE: u32 = 0o1000;
@@ -29,13 +31,15 @@ const INFO: u32 = 3;
 /// A bit that the C library of other machines sets in commands.
 const VERSION: u32 = 0x100;
 
-fn objects<'a, M: Machine>(call: &'a Call<'_, M>) -> &'a SystemV {
-    call.system().system_v()
+/// The objects of the caller's namespace.
+fn objects<M: Machine>(call: &Call<'_, M>) -> Arc<ObjectNamespace> {
+    call.thread.namespaces().objects.clone()
 }
 
 fn user<M: Machine>(call: &Call<'_, M>) -> User {
     User {
         identity: call.thread.credentials().effective_identity(),
+        owner: objects(call).owner().clone(),
         process: call.pid().number(),
         now: call.system().environment().realtime().seconds,
         account: call.account(),
@@ -65,7 +69,8 @@ fn object<'a, T: Object>(
 pub(crate) async fn shmget<M: Machine>(call: &Call<'_, M>) -> Done {
     const HUGE: u32 = 0o4000;
     let (user, find, size) = (user(call), find(call.int(0), call.uint(2)), call.arg(1));
-    let segments = &objects(call).segments;
+    let objects = objects(call);
+    let segments = &objects.system_v.segments;
     if let Some(id) = segments.find(&user, find, size)? {
         return Ok(id as u64);
     }
@@ -93,7 +98,7 @@ pub(crate) async fn shmat<M: Machine>(call: &Call<'_, M>) -> Done {
         return Err(Error::EINVAL.into());
     }
     let write = flags & READ_ONLY == 0;
-    let (file, size) = objects(call).segments.attach(&user(call), call.int(0), write)?;
+    let (file, size) = objects(call).system_v.segments.attach(&user(call), call.int(0), write)?;
     let place = match address {
         0 => Place::Hint(0),
         address if flags & REMAP != 0 => Place::Fixed(address),
@@ -122,15 +127,14 @@ pub(crate) async fn shmdt<M: Machine>(call: &Call<'_, M>) -> Done {
     };
     let first = part(start).await.filter(|region| region.range.start == start).ok_or(Error::EINVAL)?;
     let RegionKind::File { file, offset: 0 } = first.kind else { return Err(Error::EINVAL.into()) };
-    if !objects(call).segments.detach(&user(call), &file) {
+    if !objects(call).system_v.segments.detach(&user(call), &file) {
         return Err(Error::EINVAL.into());
     }
     let mut next = Some(start);
     while let Some(at) = next.take() {
         let Some(region) = part(at).await else { break };
         let RegionKind::File { file: own, offset } = &region.kind else { break };
-        let is_part =
-            alloc::sync::Arc::ptr_eq(own, &file) && region.range.start.wrapping_sub(start) == *offset;
+        let is_part = Arc::ptr_eq(own, &file) && region.range.start.wrapping_sub(start) == *offset;
         if !is_part || region.range.start != at {
             break;
         }
@@ -147,7 +151,8 @@ pub(crate) async fn shmctl<M: Machine>(call: &Call<'_, M>) -> Done {
     const SHM_INFO: u32 = 14;
     const STAT_ANY: u32 = 15;
     let (id, command, to, user) = (call.int(0), call.uint(1) & !VERSION, call.arg(2), user(call));
-    let segments = &objects(call).segments;
+    let objects = objects(call);
+    let segments = &objects.system_v.segments;
     match command {
         INFO => {
             let limit = shared_memory::SIZE_LIMIT;
@@ -166,15 +171,18 @@ pub(crate) async fn shmctl<M: Machine>(call: &Call<'_, M>) -> Done {
             Ok(largest.into())
         }
         STAT | STAT_INDEX | STAT_ANY => {
+            let number = |process| call.number_of(process);
+            let sight = layout::Sight { users: &call.users(), number: &number };
             let (id, bytes) = segments.with(|segments| {
                 let (id, segment) = object(segments, &user, id, command != STAT, command != STAT_ANY)?;
-                Ok::<_, Error>((id, layout::segment(segment)))
+                Ok::<_, Error>((id, layout::segment(segment, &sight)))
             })?;
             call.write(to, &bytes).await?;
             Ok(if command == STAT { 0 } else { id as u64 })
         }
         SET => {
             let (owner, mode) = layout::changes(&call.read(to).await?)?;
+            let owner = (call.user(owner.0)?, call.group(owner.1)?);
             segments.with(|segments| {
                 let segment = segments.get_mut(id)?;
                 segment.permission.check_owner(&user)?;
@@ -206,7 +214,7 @@ pub(crate) async fn shmctl<M: Machine>(call: &Call<'_, M>) -> Done {
 
 pub(crate) fn semget<M: Machine>(call: &Call<'_, M>) -> Done {
     let size = usize::try_from(call.int(1)).map_err(|_| Error::EINVAL)?;
-    Ok(objects(call).semaphores.get(&user(call), find(call.int(0), call.uint(2)), size)? as u64)
+    Ok(objects(call).system_v.semaphores.get(&user(call), find(call.int(0), call.uint(2)), size)? as u64)
 }
 
 /// semop(2) and, with a time limit, semtimedop(2).
@@ -236,7 +244,8 @@ pub(crate) async fn semop<M: Machine>(call: &Call<'_, M>, timed: bool) -> Done {
     let limit = if timed { call.time(3).await? } else { None };
     let deadline = limit.map(|limit| environment.monotonic().saturating_add(limit));
     let user = user(call);
-    let operating = objects(call).semaphores.operate(&user, call.int(0), &operations);
+    let objects = objects(call);
+    let operating = objects.system_v.semaphores.operate(&user, call.int(0), &operations);
     let operating = Box::pin(until(&**environment, deadline, operating));
     match call.wait(RestartKind::Never, operating).await? {
         Some(done) => done.map(|()| 0).map_err(Into::into),
@@ -256,7 +265,8 @@ pub(crate) async fn semctl<M: Machine>(call: &Call<'_, M>) -> Done {
     const SEM_INFO: u32 = 19;
     const STAT_ANY: u32 = 20;
     let (id, command, to, user) = (call.int(0), call.uint(2) & !VERSION, call.arg(3), user(call));
-    let sets = &objects(call).semaphores;
+    let objects = objects(call);
+    let sets = &objects.system_v.semaphores;
     match command {
         INFO | SEM_INFO => {
             let (used, all, largest) = sets.with(|sets| {
@@ -284,9 +294,11 @@ pub(crate) async fn semctl<M: Machine>(call: &Call<'_, M>) -> Done {
             Ok(largest.into())
         }
         STAT | STAT_INDEX | STAT_ANY => {
+            let number = |process| call.number_of(process);
+            let sight = layout::Sight { users: &call.users(), number: &number };
             let (id, bytes) = sets.with(|sets| {
                 let (id, set) = object(sets, &user, id, command != STAT, command != STAT_ANY)?;
-                Ok::<_, Error>((id, layout::set(set)))
+                Ok::<_, Error>((id, layout::set(set, &sight)))
             })?;
             call.write(to, &bytes).await?;
             Ok(if command == STAT { 0 } else { id as u64 })
@@ -299,7 +311,7 @@ pub(crate) async fn semctl<M: Machine>(call: &Call<'_, M>) -> Done {
             })?;
             Ok(match command {
                 GETVAL => semaphore.value as u64,
-                GETPID => semaphore.process.into(),
+                GETPID => call.number_of(semaphore.process).into(),
                 GETNCNT => semaphore.waits_for_more.into(),
                 _ => semaphore.waits_for_zero.into(),
             })
@@ -333,6 +345,7 @@ pub(crate) async fn semctl<M: Machine>(call: &Call<'_, M>) -> Done {
         }
         SET => {
             let (owner, mode) = layout::changes(&call.read(to).await?)?;
+            let owner = (call.user(owner.0)?, call.group(owner.1)?);
             sets.with(|sets| {
                 let set = sets.get_mut(id)?;
                 set.permission.check_owner(&user)?;
@@ -351,7 +364,7 @@ pub(crate) async fn semctl<M: Machine>(call: &Call<'_, M>) -> Done {
 }
 
 pub(crate) fn msgget<M: Machine>(call: &Call<'_, M>) -> Done {
-    Ok(objects(call).queues.get(&user(call), find(call.int(0), call.uint(1)))? as u64)
+    Ok(objects(call).system_v.queues.get(&user(call), find(call.int(0), call.uint(1)))? as u64)
 }
 
 pub(crate) async fn msgsnd<M: Machine>(call: &Call<'_, M>) -> Done {
@@ -363,7 +376,8 @@ pub(crate) async fn msgsnd<M: Machine>(call: &Call<'_, M>) -> Done {
     let bytes = call.memory().read_bytes(call.arg(1).wrapping_add(8), size).await?;
     let user = user(call);
     let no_wait = call.uint(3) & NO_WAIT != 0;
-    let sending = objects(call).queues.send(&user, call.int(0), (kind, bytes), no_wait);
+    let objects = objects(call);
+    let sending = objects.system_v.queues.send(&user, call.int(0), (kind, bytes), no_wait);
     call.wait(RestartKind::Never, Box::pin(sending)).await??;
     Ok(0)
 }
@@ -388,7 +402,8 @@ pub(crate) async fn msgrcv<M: Machine>(call: &Call<'_, M>) -> Done {
     let room = usize::try_from(call.arg(2)).unwrap_or(usize::MAX);
     let how = Receive { which, room, truncate: flags & NO_ERROR != 0, no_wait: flags & NO_WAIT != 0 };
     let user = user(call);
-    let receiving = objects(call).queues.receive(&user, call.int(0), how);
+    let objects = objects(call);
+    let receiving = objects.system_v.queues.receive(&user, call.int(0), how);
     let (kind, bytes) = call.wait(RestartKind::Never, Box::pin(receiving)).await??;
     call.write(call.arg(1), &kind.to_le_bytes()).await?;
     call.write(call.arg(1).wrapping_add(8), &bytes).await?;
@@ -400,7 +415,8 @@ pub(crate) async fn msgctl<M: Machine>(call: &Call<'_, M>) -> Done {
     const MSG_INFO: u32 = 12;
     const STAT_ANY: u32 = 13;
     let (id, command, to, user) = (call.int(0), call.uint(1) & !VERSION, call.arg(2), user(call));
-    let queues = &objects(call).queues;
+    let objects = objects(call);
+    let queues = &objects.system_v.queues;
     match command {
         INFO | MSG_INFO => {
             let (used, count, bytes, largest) = queues.with(|queues| {
@@ -420,9 +436,11 @@ pub(crate) async fn msgctl<M: Machine>(call: &Call<'_, M>) -> Done {
             Ok(largest.into())
         }
         STAT | STAT_INDEX | STAT_ANY => {
+            let number = |process| call.number_of(process);
+            let sight = layout::Sight { users: &call.users(), number: &number };
             let (id, bytes) = queues.with(|queues| {
                 let (id, queue) = object(queues, &user, id, command != STAT, command != STAT_ANY)?;
-                Ok::<_, Error>((id, layout::queue(queue)))
+                Ok::<_, Error>((id, layout::queue(queue, &sight)))
             })?;
             call.write(to, &bytes).await?;
             Ok(if command == STAT { 0 } else { id as u64 })
@@ -430,6 +448,7 @@ pub(crate) async fn msgctl<M: Machine>(call: &Call<'_, M>) -> Done {
         SET => {
             let bytes: [u8; layout::QUEUE_SIZE] = call.read(to).await?;
             let (owner, mode) = layout::changes(bytes.first_chunk().ok_or(Error::EINVAL)?)?;
+            let owner = (call.user(owner.0)?, call.group(owner.1)?);
             queues.set(&user, id, owner, mode, layout::queue_limit(&bytes)?)?;
             Ok(0)
         }

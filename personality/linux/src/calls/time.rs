@@ -47,7 +47,7 @@ fn clock<M: Machine>(call: &Call<'_, M>, id: i32) -> Result<Clock> {
         ..0 => {
             let number = (!(id >> 3)) as u32;
             let own = if id & PER_THREAD != 0 { call.tid() } else { call.pid() };
-            let pid = if number == 0 { own } else { Pid::new(number).ok_or(Error::EINVAL)? };
+            let pid = if number == 0 { own } else { call.id(number as i32).map_err(|_| Error::EINVAL)? };
             if id & PER_THREAD != 0 { Clock::ThreadTime(pid) } else { Clock::ProcessTime(pid) }
         }
         _ => return Err(Error::EINVAL),
@@ -306,7 +306,7 @@ pub(crate) async fn timer_create<M: Machine>(call: &Call<'_, M>) -> Done {
     };
     let thread = match (&event, notify) {
         (Some(event), THREAD) => {
-            let tid = Pid::new(event.u32_at(16)?).ok_or(Error::EINVAL)?;
+            let tid = call.id(event.i32_at(16)?).map_err(|_| Error::EINVAL)?;
             let own = call.table(|table| table.thread(tid).is_ok_and(|thread| thread.pid() == call.pid()));
             if !own {
                 return Err(Error::EINVAL.into());

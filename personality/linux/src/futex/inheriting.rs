@@ -8,6 +8,7 @@
 use super::{Futexes, Key, Words};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use unix::process::OwnNumbers;
 use unix::{Error, Result};
 
 /// The bits of a futex word that hold the owner's thread id.
@@ -26,11 +27,22 @@ pub(super) struct Inheriting {
 
 #[derive(Default)]
 struct Lock {
-    owner: u32,
+    owner: u64,
     /// Whether the owner got the lock because the previous owner ended.
     owner_died: bool,
-    /// Ticket and thread id of each waiter, in the order of arrival.
-    waiters: Vec<(u64, u32)>,
+    /// Ticket and thread of each waiter, in the order of arrival.
+    waiters: Vec<(u64, u64)>,
+}
+
+/// How threads are told apart: by the number of their namespace of processes, which is 0 for the first
+/// one, and in the lower half their number there.
+pub(crate) fn holder(numbers: OwnNumbers) -> u64 {
+    numbers.namespace << 32 | u64::from(numbers.thread)
+}
+
+/// What stands for a thread in the word of a futex.
+fn in_word(thread: u64) -> u32 {
+    thread as u32 & LOCK_TID
 }
 
 /// The futex at which a waiter waits until it gets the lock. It is in no memory object, so no
@@ -45,7 +57,7 @@ struct Ticket<'a> {
     futexes: &'a Futexes,
     key: Key,
     number: u64,
-    thread: u32,
+    thread: u64,
 }
 
 impl Futexes {
@@ -59,7 +71,7 @@ impl Futexes {
         words: &impl Words,
         address: u64,
         shared: bool,
-        thread: u32,
+        thread: u64,
         owner_lives: impl Fn(u32) -> bool,
     ) -> Result<()> {
         let key = lock_key(words, address, shared).await?;
@@ -69,7 +81,7 @@ impl Futexes {
                 None => return Ok(()),
                 Some(owner) => {
                     let known = inheriting.locks.get(&key).map(|lock| lock.owner);
-                    if known.is_none() && !owner_lives(owner) {
+                    if known.is_none() && !owner_lives(in_word(owner)) {
                         return Err(Error::ESRCH);
                     }
                     inheriting.tickets += 1;
@@ -91,7 +103,7 @@ impl Futexes {
         words: &impl Words,
         address: u64,
         shared: bool,
-        thread: u32,
+        thread: u64,
     ) -> Result<()> {
         let key = lock_key(words, address, shared).await?;
         let inheriting = self.inheriting.lock().await;
@@ -108,16 +120,22 @@ impl Futexes {
         words: &impl Words,
         address: u64,
         key: Key,
-        thread: u32,
+        thread: u64,
         inheriting: &Inheriting,
-    ) -> Result<Option<u32>> {
+    ) -> Result<Option<u64>> {
         let mut word = words.load(address).await?;
         loop {
-            let owner = inheriting.locks.get(&key).map_or(word & LOCK_TID, |lock| lock.owner);
+            let owner = match (inheriting.locks.get(&key), word & LOCK_TID) {
+                (Some(lock), _) => lock.owner,
+                (None, 0) => 0,
+                // A word is that of threads of one namespace.
+                (None, number) => thread & !u64::from(u32::MAX) | u64::from(number),
+            };
             if owner == thread {
                 return Err(Error::EDEADLK);
             }
-            let new = if owner == 0 { thread | (word & LOCK_OWNER_DIED) } else { word | LOCK_WAITERS };
+            let new =
+                if owner == 0 { in_word(thread) | (word & LOCK_OWNER_DIED) } else { word | LOCK_WAITERS };
             match words.exchange(address, word, new).await? {
                 Ok(_) if owner == 0 => return Ok(None),
                 Ok(_) => return Ok(Some(owner)),
@@ -133,21 +151,21 @@ impl Futexes {
         words: &impl Words,
         address: u64,
         shared: bool,
-        thread: u32,
+        thread: u64,
     ) -> Result<()> {
         let key = lock_key(words, address, shared).await?;
         let mut inheriting = self.inheriting.lock().await;
         let mut word = words.load(address).await?;
-        if word & LOCK_TID != thread {
+        if word & LOCK_TID != in_word(thread) {
             return Err(Error::EPERM);
         }
         let next = inheriting.locks.get(&key).and_then(|lock| lock.waiters.first().copied());
         loop {
             let more = inheriting.locks.get(&key).is_some_and(|lock| lock.waiters.len() > 1);
-            let new = next.map_or(0, |(_, tid)| tid) | if more { LOCK_WAITERS } else { 0 };
+            let new = next.map_or(0, |(_, tid)| in_word(tid)) | if more { LOCK_WAITERS } else { 0 };
             match words.exchange(address, word, new).await? {
                 Ok(_) => break,
-                Err(seen) if seen & LOCK_TID != thread => return Err(Error::EINVAL),
+                Err(seen) if seen & LOCK_TID != in_word(thread) => return Err(Error::EINVAL),
                 Err(seen) => word = seen,
             }
         }
@@ -170,7 +188,7 @@ impl Futexes {
 
     /// Ends the waits of thread `thread` for locks, because its request was dropped: its tickets
     /// are removed, and a lock that it has just got goes to the next waiter.
-    pub(crate) async fn give_up_lock(&self, thread: u32) {
+    pub(crate) async fn give_up_lock(&self, thread: u64) {
         let mut inheriting = self.inheriting.lock().await;
         for lock in inheriting.locks.values_mut() {
             lock.waiters.retain(|(_, waiter)| *waiter != thread);
@@ -180,7 +198,7 @@ impl Futexes {
 
     /// To be called when thread `thread` has ended: locks that it owned and other threads wait for
     /// go to the first waiter, which finds them marked ([`LOCK_OWNER_DIED`]).
-    pub(crate) async fn owner_ended(&self, thread: u32) {
+    pub(crate) async fn owner_ended(&self, thread: u64) {
         self.give_up_lock(thread).await;
         let mut inheriting = self.inheriting.lock().await;
         let owned: Vec<Key> =
@@ -211,7 +229,7 @@ impl Ticket<'_> {
         if lock.owner_died {
             let waiters = if lock.waiters.is_empty() { 0 } else { LOCK_WAITERS };
             let mut word = words.load(address).await?;
-            let new = self.thread | LOCK_OWNER_DIED | waiters;
+            let new = in_word(self.thread) | LOCK_OWNER_DIED | waiters;
             while let Err(seen) = words.exchange(address, word, new).await? {
                 word = seen;
             }

@@ -12,6 +12,7 @@ mod queue;
 mod robust;
 mod words;
 
+pub(crate) use inheriting::holder;
 pub(crate) use key::{Key, Words};
 pub(crate) use operation::{Comparison, WakeOperation};
 pub(crate) use queue::Futexes;

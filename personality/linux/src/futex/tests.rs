@@ -149,7 +149,7 @@ fn a_shared_and_a_private_word_at_one_address_are_different() {
     private.finish().unwrap();
 }
 
-fn lock(world: &Arc<World>, thread: u32) -> Task<Result<()>> {
+fn lock(world: &Arc<World>, thread: u64) -> Task<Result<()>> {
     let world = world.clone();
     Task::new(async move { world.futexes.lock(&world.memory, 0x1000, false, thread, |tid| tid < 100).await })
 }

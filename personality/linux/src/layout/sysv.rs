@@ -5,6 +5,7 @@ use super::{Fields, Writer};
 use alloc::string::String;
 use core::fmt::Write;
 use unix::Result;
+use unix::namespace::UserNamespace;
 use unix::sysv::SystemV;
 use unix::sysv::messages::Queue;
 use unix::sysv::objects::Permission;
@@ -22,13 +23,31 @@ const REMOVED: u32 = 0o1000;
 /// The mode bit of a segment that stays in memory.
 const LOCKED: u32 = 0o2000;
 
-fn permission<const N: usize>(permission: &Permission, mode: u32) -> Writer<N> {
+/// What users and processes are called where objects are shown.
+pub struct Sight<'a> {
+    /// The namespace of users of the process that looks.
+    pub users: &'a UserNamespace,
+    /// The number of a process there.
+    pub number: &'a (dyn Fn(u32) -> u32 + Sync),
+}
+
+impl Sight<'_> {
+    /// The user and the group that own an object, and those that made it.
+    fn owners(&self, permission: &Permission) -> [u32; 4] {
+        let Permission { user, group, creator, creator_group, .. } = *permission;
+        let (shown_user, shown_group) = (|id| self.users.shown_user(id), |id| self.users.shown_group(id));
+        [shown_user(user), shown_group(group), shown_user(creator), shown_group(creator_group)]
+    }
+}
+
+fn permission<const N: usize>(permission: &Permission, mode: u32, sight: &Sight<'_>) -> Writer<N> {
+    let [user, group, creator, creator_group] = sight.owners(permission);
     Writer::new()
         .i32(0, permission.key)
-        .u32(4, permission.user)
-        .u32(8, permission.group)
-        .u32(12, permission.creator)
-        .u32(16, permission.creator_group)
+        .u32(4, user)
+        .u32(8, group)
+        .u32(12, creator)
+        .u32(16, creator_group)
         .u32(20, mode)
         .u16(24, permission.sequence as u16)
 }
@@ -49,21 +68,21 @@ fn mode(segment: &Segment) -> u32 {
 }
 
 /// Writes a struct shmid64_ds.
-pub fn segment(segment: &Segment) -> [u8; 112] {
-    permission(&segment.permission, mode(segment))
+pub fn segment(segment: &Segment, sight: &Sight<'_>) -> [u8; 112] {
+    permission(&segment.permission, mode(segment), sight)
         .u64(48, segment.size)
         .i64(56, segment.attached)
         .i64(64, segment.detached)
         .i64(72, segment.changed)
-        .u32(80, segment.creator)
-        .u32(84, segment.user)
+        .u32(80, (sight.number)(segment.creator))
+        .u32(84, (sight.number)(segment.user))
         .u64(88, segment.attachments())
         .done()
 }
 
 /// Writes a struct semid64_ds.
-pub fn set(set: &Set) -> [u8; 104] {
-    permission(&set.permission, set.permission.mode)
+pub fn set(set: &Set, sight: &Sight<'_>) -> [u8; 104] {
+    permission(&set.permission, set.permission.mode, sight)
         .i64(48, set.operated)
         .i64(64, set.changed)
         .u64(80, set.semaphores.len() as u64)
@@ -71,21 +90,21 @@ pub fn set(set: &Set) -> [u8; 104] {
 }
 
 /// Writes a struct msqid64_ds.
-pub fn queue(queue: &Queue) -> [u8; QUEUE_SIZE] {
-    permission(&queue.permission, queue.permission.mode)
+pub fn queue(queue: &Queue, sight: &Sight<'_>) -> [u8; QUEUE_SIZE] {
+    permission(&queue.permission, queue.permission.mode, sight)
         .i64(48, queue.sent)
         .i64(56, queue.received)
         .i64(64, queue.changed)
         .u64(72, queue.bytes)
         .u64(80, queue.len() as u64)
         .u64(QUEUE_LIMIT, queue.limit)
-        .u32(96, queue.sender)
-        .u32(100, queue.receiver)
+        .u32(96, (sight.number)(queue.sender))
+        .u32(100, (sight.number)(queue.receiver))
         .done()
 }
 
 /// The text of /proc/sysvipc/shm.
-pub fn segments_text(objects: &SystemV) -> String {
+pub fn segments_text(objects: &SystemV, sight: &Sight<'_>) -> String {
     let mut text = String::from(
         "       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  cgid      \
          atime      dtime      ctime                   rss                  swap\n",
@@ -93,19 +112,20 @@ pub fn segments_text(objects: &SystemV) -> String {
     objects.segments.with(|segments| {
         for (id, segment) in segments.iter() {
             let owner = &segment.permission;
+            let [user, group, creator, creator_group] = sight.owners(owner);
             let _ = writeln!(
                 text,
                 "{:10} {id:10}  {:4o} {:21} {:5} {:5}  {:5} {:5} {:5} {:5} {:5} {:10} {:10} {:10} {:21} {:21}",
                 owner.key,
                 mode(segment),
                 segment.size,
-                segment.creator,
-                segment.user,
+                (sight.number)(segment.creator),
+                (sight.number)(segment.user),
                 segment.attachments(),
-                owner.user,
-                owner.group,
-                owner.creator,
-                owner.creator_group,
+                user,
+                group,
+                creator,
+                creator_group,
                 segment.attached,
                 segment.detached,
                 segment.changed,
@@ -118,23 +138,24 @@ pub fn segments_text(objects: &SystemV) -> String {
 }
 
 /// The text of /proc/sysvipc/sem.
-pub fn sets_text(objects: &SystemV) -> String {
+pub fn sets_text(objects: &SystemV, sight: &Sight<'_>) -> String {
     let mut text = String::from(
         "       key      semid perms      nsems   uid   gid  cuid  cgid      otime      ctime\n",
     );
     objects.semaphores.with(|sets| {
         for (id, set) in sets.iter() {
             let owner = &set.permission;
+            let [user, group, creator, creator_group] = sight.owners(owner);
             let _ = writeln!(
                 text,
                 "{:10} {id:10}  {:4o} {:10} {:5} {:5} {:5} {:5} {:10} {:10}",
                 owner.key,
                 owner.mode,
                 set.semaphores.len(),
-                owner.user,
-                owner.group,
-                owner.creator,
-                owner.creator_group,
+                user,
+                group,
+                creator,
+                creator_group,
                 set.operated,
                 set.changed,
             );
@@ -144,7 +165,7 @@ pub fn sets_text(objects: &SystemV) -> String {
 }
 
 /// The text of /proc/sysvipc/msg.
-pub fn queues_text(objects: &SystemV) -> String {
+pub fn queues_text(objects: &SystemV, sight: &Sight<'_>) -> String {
     let mut text = String::from(
         "       key      msqid perms      cbytes       qnum lspid lrpid   uid   gid  cuid  cgid      \
          stime      rtime      ctime\n",
@@ -152,6 +173,7 @@ pub fn queues_text(objects: &SystemV) -> String {
     objects.queues.with(|queues| {
         for (id, queue) in queues.iter() {
             let owner = &queue.permission;
+            let [user, group, creator, creator_group] = sight.owners(owner);
             let _ = writeln!(
                 text,
                 "{:10} {id:10}  {:4o}  {:10} {:10} {:5} {:5} {:5} {:5} {:5} {:5} {:10} {:10} {:10}",
@@ -159,12 +181,12 @@ pub fn queues_text(objects: &SystemV) -> String {
                 owner.mode,
                 queue.bytes,
                 queue.len(),
-                queue.sender,
-                queue.receiver,
-                owner.user,
-                owner.group,
-                owner.creator,
-                owner.creator_group,
+                (sight.number)(queue.sender),
+                (sight.number)(queue.receiver),
+                user,
+                group,
+                creator,
+                creator_group,
                 queue.sent,
                 queue.received,
                 queue.changed,

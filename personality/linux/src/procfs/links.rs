@@ -4,12 +4,13 @@
 
 use super::subject::Subject;
 use super::{Kind, Node, PROCESS_LINKS};
+use crate::nsfs;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
 use unix::file::OpenFile;
 use unix::process_context::ProcessContext;
-use unix::thread::Thread;
+use unix::thread::{Namespace, Thread};
 use unix::vfs::{Link, Location, OpenFlags};
 use unix::{Error, Result};
 
@@ -19,6 +20,8 @@ enum Target {
     File(Arc<OpenFile>),
     /// The link leads to a location.
     Place(Location),
+    /// The link leads to a namespace.
+    Namespace(Namespace),
 }
 
 impl<M: Machine> Node<M> {
@@ -26,7 +29,9 @@ impl<M: Machine> Node<M> {
     /// the process.
     fn link_target(&self, caller: &dyn ProcessContext) -> Result<(Target, Arc<Thread<M>>)> {
         let system = self.system()?;
-        let (Kind::ProcessLink(subject, _) | Kind::Descriptor(subject, _)) = self.kind else {
+        let (Kind::ProcessLink(subject, _) | Kind::Descriptor(subject, _) | Kind::Namespace(subject, _)) =
+            self.kind
+        else {
             return Err(Error::EINVAL);
         };
         // Take the target first and check the permission afterwards, as `may_inspect` requires:
@@ -38,6 +43,9 @@ impl<M: Machine> Node<M> {
                     "root" => Target::Place(thread.directories().root()),
                     _ => Target::File(thread.memory().executable()?),
                 },
+                Kind::Namespace(_, index) => {
+                    Target::Namespace(nsfs::namespace_of(&thread, nsfs::FILES[index].1))
+                }
                 Kind::Descriptor(_, descriptor) => Target::File(thread.descriptors().get(descriptor).ok()?),
                 _ => return None,
             };
@@ -55,6 +63,9 @@ impl<M: Machine> Node<M> {
         let (target, _) = self.link_target(caller)?;
         let place = match (target, self.kind) {
             (Target::Place(place), _) => Some(place),
+            (Target::Namespace(namespace), _) => {
+                Some(self.system()?.vfs().place_of_node(Arc::new(nsfs::Node(namespace))))
+            }
             (Target::File(file), Kind::Descriptor(..)) => Some(self.system()?.vfs().place_of(&file)),
             (Target::File(file), _) => file.location().cloned(),
         };
@@ -66,7 +77,11 @@ impl<M: Machine> Node<M> {
         let (target, thread) = self.link_target(caller)?;
         Ok(match target {
             Target::Place(place) => place.path_from_root().await,
-            Target::File(file) => file.path(&thread.directories().root()).await,
+            Target::Namespace(namespace) => nsfs::name(&namespace).into_bytes(),
+            Target::File(file) => match nsfs::namespace_in(&file) {
+                Some(namespace) => nsfs::name(&namespace).into_bytes(),
+                None => file.path(&thread.directories().root()).await,
+            },
         })
     }
 

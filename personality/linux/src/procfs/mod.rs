@@ -1,6 +1,7 @@
 //! The file system of /proc: its directories and files (proc(5)).
 
 mod links;
+mod maps;
 pub(crate) mod network;
 mod number;
 mod regions;
@@ -9,10 +10,12 @@ mod status;
 mod subject;
 mod text;
 
+use crate::nsfs;
 use alloc::format;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use mach::Machine;
+use maps::{MAP_FILES, MapFile};
 use number::{MemoryAdjustment, NumberFile, SettingNumber};
 use regions::Part;
 use status::environment_text;
@@ -20,8 +23,9 @@ pub(crate) use status::{argument_bytes, auxiliary_bytes};
 use subject::Subject;
 use unix::account::Setting;
 use unix::file::FileObject;
+use unix::namespace::UserNamespace;
 use unix::personality::Task;
-use unix::process::{ExactPid, InspectAs, Pid, Process};
+use unix::process::{ExactPid, InspectAs, Pid, PidNamespace, Process};
 use unix::process_context::ProcessContext;
 use unix::thread::System;
 use unix::vfs::{
@@ -34,11 +38,22 @@ use unix::{AttemptError, CopyError, Error, MaybeReady, Result, Timestamp, UserBu
 pub(crate) struct Proc<M: Machine> {
     system: Weak<System<M>>,
     made: Timestamp,
+    /// The namespace of processes that it shows.
+    namespace: PidNamespace,
 }
 
-/// Makes a /proc for this system; returns its root directory.
-pub(crate) fn make<M: Machine>(system: &Arc<System<M>>) -> VnodeRef {
-    let proc = Arc::new(Proc { system: Arc::downgrade(system), made: system.environment().realtime() });
+/// A place from which processes and users are shown.
+struct Sight {
+    /// The namespace of processes of the /proc.
+    processes: PidNamespace,
+    /// The namespace of users of the reader.
+    users: UserNamespace,
+}
+
+/// Makes a /proc that shows a namespace of processes of this system; returns its root directory.
+pub(crate) fn make<M: Machine>(system: &Arc<System<M>>, namespace: PidNamespace) -> VnodeRef {
+    let (system, made) = (Arc::downgrade(system), system.environment().realtime());
+    let proc = Arc::new(Proc { system, made, namespace });
     Arc::new(Node { proc, kind: Kind::Directory(""), opened: None })
 }
 
@@ -59,12 +74,13 @@ const MEMORY_ADJUSTMENT: &str = "oom_score_adj";
 const MEMORY_FILES: [&str; 6] = ["auxv", "environ", "maps", "mem", "smaps", "smaps_rollup"];
 
 /// The files of a process's directory, without links and directories: name and mode of each.
-const PROCESS_FILES: [(&str, u16); 21] = [
+const PROCESS_FILES: [(&str, u16); 24] = [
     ("auxv", 0o400),
     ("cgroup", 0o444),
     ("cmdline", 0o444),
     ("comm", 0o444),
     ("environ", 0o400),
+    ("gid_map", 0o644),
     ("io", 0o400),
     ("limits", 0o444),
     ("maps", 0o444),
@@ -75,11 +91,13 @@ const PROCESS_FILES: [(&str, u16); 21] = [
     (MEMORY_ADJUSTMENT, 0o644),
     ("personality", 0o400),
     ("schedstat", 0o444),
+    ("setgroups", 0o644),
     ("smaps", 0o444),
     ("smaps_rollup", 0o444),
     ("stat", 0o444),
     ("statm", 0o444),
     ("status", 0o444),
+    ("uid_map", 0o644),
     ("wchan", 0o444),
 ];
 
@@ -111,6 +129,10 @@ enum Kind {
     Descriptor(Subject, i32),
     /// The directory `task` of a process.
     Tasks(ExactPid),
+    /// The directory `ns` of a process or thread.
+    Namespaces(Subject),
+    /// The link to a namespace in it, by its index in [`nsfs::FILES`].
+    Namespace(Subject, usize),
 }
 
 struct Node<M: Machine> {
@@ -145,7 +167,9 @@ impl<M: Machine> Node<M> {
             | Kind::ProcessFile(subject, _)
             | Kind::ProcessLink(subject, _)
             | Kind::Descriptors(subject)
-            | Kind::Descriptor(subject, _) => Some(subject.process),
+            | Kind::Descriptor(subject, _)
+            | Kind::Namespaces(subject)
+            | Kind::Namespace(subject, _) => Some(subject.process),
             Kind::Tasks(process) => Some(process),
         }
     }
@@ -155,13 +179,14 @@ impl<M: Machine> Node<M> {
         match self.kind {
             Kind::Directory("") if name == "self" => Some(Kind::Own),
             Kind::Directory("") if name.starts_with(|c: char| c.is_ascii_digit()) => {
-                let id = number(name).and_then(Pid::new)?;
+                let number = number(name)?;
                 let system = self.proc.system.upgrade()?;
                 let found = system.processes().with(|table| {
+                    let id = table.id_in(&self.proc.namespace, number)?;
                     let pid = table.thread(id).map_or(id, |thread| thread.pid());
-                    table.process(pid).map(Process::exact_pid)
+                    table.process(pid).map(Process::exact_pid).ok()
                 });
-                found.ok().map(|process| Kind::Process(Subject::process(process)))
+                found.map(|process| Kind::Process(Subject::process(process)))
             }
             Kind::Directory(prefix) => child(prefix, name),
             Kind::Process(subject) if self.is_gone(subject) => None,
@@ -172,6 +197,7 @@ impl<M: Machine> Node<M> {
                     (Some(index), _, _) => Some(Kind::ProcessFile(subject, index)),
                     (_, Some(index), _) => Some(Kind::ProcessLink(subject, index)),
                     (_, _, "fd") => Some(Kind::Descriptors(subject)),
+                    (_, _, "ns") => Some(Kind::Namespaces(subject)),
                     (_, _, "task") if subject.thread.is_none() => Some(Kind::Tasks(subject.process)),
                     _ => None,
                 }
@@ -182,9 +208,14 @@ impl<M: Machine> Node<M> {
                 thread.descriptors().get(descriptor).ok().map(|_| Kind::Descriptor(subject, descriptor))
             }
             Kind::Tasks(process) => {
-                let tid = number(name).and_then(Pid::new)?;
-                let threads = self.proc.system.upgrade()?.thread_ids(process).ok()?;
+                let (number, system) = (number(name)?, self.proc.system.upgrade()?);
+                let tid = system.processes().with(|table| table.id_in(&self.proc.namespace, number))?;
+                let threads = system.thread_ids(process).ok()?;
                 threads.contains(&tid).then_some(Kind::Process(Subject { process, thread: Some(tid) }))
+            }
+            Kind::Namespaces(subject) => {
+                let index = nsfs::FILES.iter().position(|(file, _)| *file == name)?;
+                Some(Kind::Namespace(subject, index))
             }
             _ => None,
         }
@@ -201,8 +232,8 @@ impl<M: Machine> Node<M> {
             Kind::Directory(prefix) => {
                 let mut list: Vec<(u64, Vec<u8>, Kind)> = fixed(children(prefix));
                 if prefix.is_empty() {
-                    let ids = system.exact_process_ids().into_iter();
-                    let ids = ids.map(|process| (u64::from(process.pid().number()), process));
+                    let ids = system.processes().with(|table| table.processes_in(&self.proc.namespace));
+                    let ids = ids.into_iter().map(|(number, process)| (u64::from(number), process));
                     let ids = ids.filter(|(number, _)| FIRST_PROCESS + number >= from);
                     list.extend(ids.map(|(number, process)| {
                         let kind = Kind::Process(Subject::process(process));
@@ -219,7 +250,9 @@ impl<M: Machine> Node<M> {
                 let links = PROCESS_LINKS.iter().enumerate();
                 let links = links.map(|(index, link)| (name(link), Kind::ProcessLink(subject, index)));
                 let tasks = subject.thread.is_none().then_some((name("task"), Kind::Tasks(subject.process)));
-                let directories = [(name("fd"), Kind::Descriptors(subject))].into_iter().chain(tasks);
+                let directories =
+                    [(name("fd"), Kind::Descriptors(subject)), (name("ns"), Kind::Namespaces(subject))];
+                let directories = directories.into_iter().chain(tasks);
                 fixed(files.chain(links).chain(directories).collect())
             }
             Kind::Descriptors(subject) => {
@@ -236,10 +269,18 @@ impl<M: Machine> Node<M> {
             Kind::Tasks(process) => {
                 let entry = |tid: Pid| {
                     let kind = Kind::Process(Subject { process, thread: Some(tid) });
-                    (u64::from(tid.number()) + 1, format!("{tid}").into_bytes(), kind)
+                    let number = self.number_of(tid);
+                    (u64::from(number) + 1, format!("{number}").into_bytes(), kind)
                 };
                 let list = system.thread_ids(process).unwrap_or_default();
                 list.into_iter().map(entry).filter(|(next, _, _)| *next > from).collect()
+            }
+            Kind::Namespaces(subject) => {
+                let names = nsfs::FILES.iter().enumerate();
+                let name = |(index, file): (usize, &(&str, nsfs::Kind))| {
+                    (file.0.as_bytes().to_vec(), Kind::Namespace(subject, index))
+                };
+                fixed(names.map(name).collect())
             }
             _ => Vec::new(),
         }
@@ -248,6 +289,30 @@ impl<M: Machine> Node<M> {
     fn is_gone(&self, subject: Subject) -> bool {
         let system = self.proc.system.upgrade();
         system.is_none_or(|system| system.processes().with(|table| subject.records(table).is_err()))
+    }
+
+    /// The number of an id in the namespace that is shown; 0 if it has none there.
+    fn number_of(&self, id: Pid) -> u32 {
+        let number = |system: Arc<System<M>>| {
+            system.processes().with(|table| table.number_in(&self.proc.namespace, id))
+        };
+        self.proc.system.upgrade().map_or(0, number)
+    }
+
+    /// The number of the reader's own process, which `self` leads to. `ENOENT` if it has none.
+    fn own_number(&self, reader: &dyn ProcessContext) -> Result<Vec<u8>> {
+        match Pid::new(reader.process()).map_or(0, |id| self.number_of(id)) {
+            0 => Err(Error::ENOENT),
+            number => Ok(format!("{number}").into_bytes()),
+        }
+    }
+
+    /// How processes and users are shown to a reader.
+    fn sight(&self, system: &System<M>, reader: &dyn ProcessContext) -> Sight {
+        let users = Pid::new(reader.thread()).and_then(|tid| {
+            system.processes().with(|table| Some(table.thread(tid).ok()?.credentials().namespace.clone()))
+        });
+        Sight { processes: self.proc.namespace.clone(), users: users.unwrap_or_default() }
     }
 
     /// Checks that the calling thread may inspect the process to which this node belongs. `EPERM`,
@@ -265,11 +330,15 @@ impl<M: Machine> Node<M> {
     async fn text(&self, reader: &dyn ProcessContext) -> Result<Vec<u8>> {
         let system = self.system()?;
         let (subject, name) = match self.kind {
-            Kind::File(index) => return Ok(text::file(&system, text::FILES[index])),
+            Kind::File(index) => {
+                let own = Pid::new(reader.thread()).and_then(|tid| system.thread(tid));
+                return Ok(text::file(&system, own, &self.sight(&system, reader), text::FILES[index]));
+            }
             Kind::ProcessFile(subject, index) => (subject, PROCESS_FILES[index].0),
             _ => return Err(Error::EISDIR),
         };
         let process = subject.process;
+        let sight = self.sight(&system, reader);
         let permitted = self.check_inspection(reader);
         match name {
             "auxv" => Ok(self.memory()?.map_or_else(Vec::new, |memory| auxiliary_bytes(&memory))),
@@ -294,9 +363,9 @@ impl<M: Machine> Node<M> {
             "schedstat" => status::schedule_text(&system, subject).map(Into::into),
             "wchan" => Ok(b"0".to_vec()),
             "mounts" => Ok(text::mounts(system.thread_of_exact(process))),
-            "stat" => status::stat_text(&system, subject, permitted.is_ok()).await.map(Into::into),
+            "stat" => status::stat_text(&system, subject, permitted.is_ok(), &sight).await.map(Into::into),
             "statm" => status::statm_text(&system, process).await.map(Into::into),
-            "status" => status::status_text(&system, subject).await.map(Into::into),
+            "status" => status::status_text(&system, subject, &sight).await.map(Into::into),
             _ => Ok(b"0\n".to_vec()),
         }
     }
@@ -420,7 +489,8 @@ impl<M: Machine> Node<M> {
                 }
             }
             Kind::ProcessFile(_, index) => PROCESS_FILES[index].1,
-            Kind::Own | Kind::ProcessLink(..) => 0o777,
+            Kind::Namespaces(_) => 0o511,
+            Kind::Own | Kind::ProcessLink(..) | Kind::Namespace(..) => 0o777,
             Kind::Descriptor(subject, descriptor) => self.descriptor_mode(subject, descriptor),
         })
     }
@@ -478,11 +548,15 @@ fn children(prefix: &'static str) -> Vec<(Vec<u8>, Kind)> {
 impl Kind {
     fn file_type(self) -> FileType {
         match self {
-            Kind::Directory(_) | Kind::Process(_) | Kind::Descriptors(_) | Kind::Tasks(_) => {
-                FileType::Directory
-            }
+            Kind::Directory(_)
+            | Kind::Process(_)
+            | Kind::Descriptors(_)
+            | Kind::Tasks(_)
+            | Kind::Namespaces(_) => FileType::Directory,
             Kind::File(_) | Kind::ProcessFile(..) => FileType::Regular,
-            Kind::Own | Kind::ProcessLink(..) | Kind::Descriptor(..) => FileType::SymbolicLink,
+            Kind::Own | Kind::ProcessLink(..) | Kind::Descriptor(..) | Kind::Namespace(..) => {
+                FileType::SymbolicLink
+            }
         }
     }
 
@@ -503,6 +577,8 @@ impl Kind {
             Kind::Process(subject) => inside(subject, 1),
             Kind::Descriptors(subject) => inside(subject, 2),
             Kind::Tasks(process) => of(Subject::process(process), 3),
+            Kind::Namespaces(subject) => inside(subject, 4),
+            Kind::Namespace(subject, index) => inside(subject, 0x90 + index as u64),
             Kind::ProcessFile(subject, index) => inside(subject, 0x10 + index as u64),
             Kind::ProcessLink(subject, index) => inside(subject, 0x80 + index as u64),
             Kind::Descriptor(subject, descriptor) => inside(subject, 0x1000 + descriptor as u64),
@@ -551,7 +627,8 @@ impl<M: Machine> Vnode for Node<M> {
                 let cut = path[..path.len() - 1].rfind('/').map_or(0, |slash| slash + 1);
                 Kind::Directory(&path[..cut])
             }
-            Kind::Descriptors(subject) => Kind::Process(subject),
+            Kind::Descriptors(subject) | Kind::Namespaces(subject) => Kind::Process(subject),
+            Kind::Namespace(subject, _) => Kind::Namespaces(subject),
             Kind::Tasks(process) => Kind::Process(Subject::process(process)),
             Kind::Process(Subject { process, thread: Some(_) }) => Kind::Tasks(process),
             _ => Kind::Directory(""),
@@ -561,7 +638,8 @@ impl<M: Machine> Vnode for Node<M> {
 
     fn place(&self) -> Option<(VnodeRef, Vec<u8>)> {
         let name = match self.kind {
-            Kind::Process(subject) => format!("{}", subject.id()).into_bytes(),
+            Kind::Process(subject) => format!("{}", self.number_of(subject.id())).into_bytes(),
+            Kind::Namespaces(_) => b"ns".to_vec(),
             Kind::Descriptors(_) => b"fd".to_vec(),
             Kind::Tasks(_) => b"task".to_vec(),
             Kind::Directory(path) if !path.is_empty() => {
@@ -611,14 +689,14 @@ impl<M: Machine> Vnode for Node<M> {
 
     fn follow_for<'a>(&'a self, process: &'a dyn ProcessContext) -> MaybeReady<'a, Result<Link>> {
         MaybeReady::ready(match self.kind {
-            Kind::Own => Ok(Link::Path(format!("{}", process.process()).into_bytes())),
+            Kind::Own => self.own_number(process).map(Link::Path),
             _ => self.target_for(process),
         })
     }
 
     fn link_text_for<'a>(&'a self, process: &'a dyn ProcessContext) -> MaybeReady<'a, Result<Vec<u8>>> {
         match self.kind {
-            Kind::Own => MaybeReady::ready(Ok(format!("{}", process.process()).into_bytes())),
+            Kind::Own => MaybeReady::ready(self.own_number(process)),
             _ => MaybeReady::pending(self.shown_target_for(process)),
         }
     }
@@ -658,6 +736,12 @@ impl<M: Machine> Vnode for Node<M> {
     }
 
     fn open(&self, context: &OpenContext) -> MaybeReady<'_, Result<Opened>> {
+        if let Kind::ProcessFile(subject, index) = self.kind
+            && let Some((_, kind)) = MAP_FILES.iter().find(|(name, _)| *name == PROCESS_FILES[index].0)
+        {
+            let file = self.system().and_then(|system| MapFile::open(&system, subject, *kind, context));
+            return MaybeReady::ready(file.map(|file| Opened::Object(file)));
+        }
         MaybeReady::ready(match (self.open_number(), self.kind) {
             (Some(file), _) => Ok(Opened::Object(file)),
             (None, Kind::ProcessFile(subject, index)) if MEMORY_FILES.contains(&PROCESS_FILES[index].0) => {
@@ -670,6 +754,10 @@ impl<M: Machine> Vnode for Node<M> {
 
     /// Opening a file with O_TRUNC changes nothing; the write that follows sets the number.
     fn truncate(&self, _size: u64) -> MaybeReady<'_, Result<()>> {
-        MaybeReady::ready(if self.open_number().is_some() { Ok(()) } else { Err(Error::EINVAL) })
+        let is_map = matches!(
+            self.kind,
+            Kind::ProcessFile(_, index) if MAP_FILES.iter().any(|(name, _)| *name == PROCESS_FILES[index].0)
+        );
+        MaybeReady::ready(if is_map || self.open_number().is_some() { Ok(()) } else { Err(Error::EINVAL) })
     }
 }

@@ -1,11 +1,13 @@
 //! The texts in /proc about a process (proc(5)); the files are in [`super`].
 
+use super::Sight;
 use super::subject::Subject;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
 use mach::Machine;
 use mach::machine::ExecutionContext;
+use unix::credentials::Ids;
 use unix::memory::{Memory, PAGE};
 use unix::process::{ExactPid, Limit, Phase, Pid, Process, Resource};
 use unix::signal::SignalSet;
@@ -34,6 +36,12 @@ impl MemoryUsage {
         (self.code, self.stack_start) = ((is_there, is_there), 0);
         (self.arguments, self.environment) = ((0, 0), (0, 0));
     }
+}
+
+/// The real, effective, saved and file-system id, as they are shown.
+fn shown_ids(ids: Ids, shown: impl Fn(u32) -> u32) -> String {
+    let all = [ids.real, ids.effective, ids.saved, ids.file].map(|id| alloc::format!("{}", shown(id)));
+    all.join("\t")
 }
 
 fn ticks(time: core::time::Duration) -> u64 {
@@ -85,19 +93,24 @@ pub(super) async fn stat_text<M: Machine>(
     system: &System<M>,
     subject: Subject,
     permitted: bool,
+    sight: &Sight,
 ) -> Result<String> {
-    let (process, id) = (subject.process, subject.id());
+    let process = subject.process;
     let mut memory = memory_usage(system, process).await;
     if !permitted {
         memory.hide_addresses();
     }
     let session = system.processes().with(|table| table.exact_process(process).map(Process::session))?;
     let terminal = system.terminal_of_session(session);
+    let foreground_number = |group| match Pid::new(group) {
+        Some(group) => i64::from(system.processes().with(|table| table.number_in(&sight.processes, group))),
+        None => -1,
+    };
     let (terminal, foreground) = match &terminal {
         Some(terminal) => {
             let number = terminal.number();
             let device = (number.minor & 0xff) | number.major << 8 | (number.minor & !0xff) << 12;
-            (device, terminal.foreground_group().map_or(-1, i64::from))
+            (device, terminal.foreground_group().map_or(-1, foreground_number))
         }
         None => (0, -1),
     };
@@ -114,14 +127,16 @@ pub(super) async fn stat_text<M: Machine>(
             _ => 0,
         };
         let children = &process.children_usage;
+        let number = |id| table.number_in(&sight.processes, id);
         let mut text = String::new();
         let _ = write!(
             text,
-            "{id} ({}) {letter} {} {} {} {terminal} {foreground} 0 {} {} {} {} {} {} {} {} {} {} {} 0 {} {} {} {} ",
+            "{} ({}) {letter} {} {} {} {terminal} {foreground} 0 {} {} {} {} {} {} {} {} {} {} {} 0 {} {} {} {} ",
+            number(subject.id()),
             String::from_utf8_lossy(subject.name(table)?),
-            process.parent().map_or(0, Pid::number),
-            process.group(),
-            process.session(),
+            process.parent().map_or(0, number),
+            number(process.group()),
+            number(process.session()),
             usage.minor_faults,
             children.minor_faults,
             usage.major_faults,
@@ -155,7 +170,11 @@ pub(super) async fn stat_text<M: Machine>(
 }
 
 /// The text of /proc/PID/status. `ESRCH`.
-pub(super) async fn status_text<M: Machine>(system: &System<M>, subject: Subject) -> Result<String> {
+pub(super) async fn status_text<M: Machine>(
+    system: &System<M>,
+    subject: Subject,
+    sight: &Sight,
+) -> Result<String> {
     let (pid, id) = (subject.process.pid(), subject.id());
     let memory = memory_usage(system, subject.process).await;
     let (memory, resident) = (memory.regions, memory.resident);
@@ -166,7 +185,11 @@ pub(super) async fn status_text<M: Machine>(system: &System<M>, subject: Subject
         let (process, thread) = subject.records(table)?;
         let (letter, word) = subject.state(table)?;
         let credentials = thread.map_or(process.credentials(), |thread| thread.credentials());
-        let (user, group) = (credentials.user, credentials.group);
+        let (user, group) = (
+            shown_ids(credentials.user, |id| sight.users.shown_user(id)),
+            shown_ids(credentials.group, |id| sight.users.shown_group(id)),
+        );
+        let number = |id| table.number_in(&sight.processes, id);
         let own = thread.map_or(SignalSet::EMPTY, |thread| thread.pending().set());
         let blocked = thread.map_or(SignalSet::EMPTY, |thread| thread.blocked());
         let actions = process.actions().lock();
@@ -178,17 +201,25 @@ pub(super) async fn status_text<M: Machine>(system: &System<M>, subject: Subject
         line("Name", format_args!("{}", String::from_utf8_lossy(subject.name(table)?)));
         line("Umask", format_args!("{umask:04o}"));
         line("State", format_args!("{letter} ({word})"));
-        line("Tgid", format_args!("{pid}"));
+        line("Tgid", format_args!("{}", number(pid)));
         line("Ngid", format_args!("0"));
-        line("Pid", format_args!("{id}"));
-        line("PPid", format_args!("{}", process.parent().map_or(0, Pid::number)));
-        let tracer = table.tracing(id).map_or(0, |tracing| tracing.tracer_process().number());
+        line("Pid", format_args!("{}", number(id)));
+        line("PPid", format_args!("{}", process.parent().map_or(0, number)));
+        let tracer = table.tracing(id).map_or(0, |tracing| number(tracing.tracer_process()));
         line("TracerPid", format_args!("{tracer}"));
-        line("Uid", format_args!("{}\t{}\t{}\t{}", user.real, user.effective, user.saved, user.file));
-        line("Gid", format_args!("{}\t{}\t{}\t{}", group.real, group.effective, group.saved, group.file));
+        line("Uid", format_args!("{user}"));
+        line("Gid", format_args!("{group}"));
         line("FDSize", format_args!("{}", 64));
-        let groups: Vec<String> = credentials.groups.iter().map(|id| alloc::format!("{id} ")).collect();
+        let groups: Vec<String> =
+            credentials.groups.iter().map(|id| alloc::format!("{} ", sight.users.shown_group(*id))).collect();
         line("Groups", format_args!("{}", groups.concat()));
+        for (name, id) in
+            [("NStgid", pid), ("NSpid", id), ("NSpgid", process.group()), ("NSsid", process.session())]
+        {
+            let numbers = table.numbers_from(&sight.processes, id);
+            let numbers: Vec<String> = numbers.iter().map(|number| alloc::format!("{number}")).collect();
+            line(name, format_args!("{}", numbers.join("\t")));
+        }
         if !process.is_zombie() {
             let kib = |bytes: u64| bytes / 1024;
             line("VmPeak", format_args!("{:8} kB", kib(memory.total)));

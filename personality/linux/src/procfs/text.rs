@@ -1,5 +1,6 @@
 //! The texts in /proc about the system as a whole.
 
+use super::Sight;
 use crate::layout::sysv as layout;
 use crate::version::{RELEASE, VERSION};
 use alloc::format;
@@ -76,6 +77,8 @@ pub(super) const FILES: &[&str] = &[
     "sys/kernel/ngroups_max",
     "sys/kernel/osrelease",
     "sys/kernel/ostype",
+    "sys/kernel/overflowgid",
+    "sys/kernel/overflowuid",
     "sys/kernel/pid_max",
     "sys/kernel/random/boot_id",
     "sys/kernel/random/entropy_avail",
@@ -85,6 +88,7 @@ pub(super) const FILES: &[&str] = &[
     "sys/kernel/shmall",
     "sys/kernel/shmmax",
     "sys/kernel/shmmni",
+    "sys/kernel/unprivileged_userns_clone",
     "sys/kernel/version",
     "sys/net/core/netdev_max_backlog",
     "sys/net/core/optmem_max",
@@ -174,14 +178,27 @@ fn devices<M: Machine>(system: &System<M>) -> String {
     format!("{DEVICES}{}", line.unwrap_or_default())
 }
 
-/// The text of the file with this path, unless it shows a setting.
-pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
+/// The text of the file with this path as `reader` sees it, unless it shows a setting.
+pub(super) fn file<M: Machine>(
+    system: &System<M>,
+    reader: Option<Arc<Thread<M>>>,
+    sight: &Sight,
+    path: &str,
+) -> Vec<u8> {
     if let Some(text) = super::network::file(&system.vfs().network, path) {
         return text.into();
     }
     if let Some(text) = super::sockets::file(system, path) {
         return text.into();
     }
+    let namespaces = reader.as_ref().map(|thread| thread.namespaces()).unwrap_or_default();
+    let names = || namespaces.names.get();
+    let number = |id| {
+        let id = Pid::new(id);
+        id.map_or(0, |id| system.processes().with(|table| table.number_in(&sight.processes, id)))
+    };
+    let objects = &namespaces.objects.system_v;
+    let owners = layout::Sight { users: &sight.users, number: &number };
     match path {
         "cpuinfo" => processors(system).into(),
         "filesystems" => {
@@ -207,7 +224,7 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         }
         "macadamia" => system.host().description().into(),
         "meminfo" => memory(system).into(),
-        "mounts" => mounts(system.thread_of_process(Pid::INIT)),
+        "mounts" => mounts(reader),
         "partitions" => partitions(system).into(),
         "stat" => statistics(system).into(),
         "swaps" => b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n".to_vec(),
@@ -225,12 +242,12 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         }
         "sys/kernel/shmall" | "sys/kernel/shmmax" => format!("{}\n", shared_memory::SIZE_LIMIT).into(),
         "sys/kernel/shmmni" => format!("{}\n", shared_memory::SEGMENTS_LIMIT).into(),
-        "sysvipc/msg" => layout::queues_text(system.system_v()).into(),
-        "sysvipc/sem" => layout::sets_text(system.system_v()).into(),
-        "sysvipc/shm" => layout::segments_text(system.system_v()).into(),
+        "sysvipc/msg" => layout::queues_text(objects, &owners).into(),
+        "sysvipc/sem" => layout::sets_text(objects, &owners).into(),
+        "sysvipc/shm" => layout::segments_text(objects, &owners).into(),
         "sys/kernel/cap_last_cap" => b"40\n".to_vec(),
-        "sys/kernel/domainname" => [&system.names().1[..], b"\n"].concat(),
-        "sys/kernel/hostname" => [&system.names().0[..], b"\n"].concat(),
+        "sys/kernel/domainname" => [&names().1[..], b"\n"].concat(),
+        "sys/kernel/hostname" => [&names().0[..], b"\n"].concat(),
         "sys/kernel/ngroups_max" => format!("{}\n", unix::credentials::Credentials::MAX_GROUPS).into(),
         "sys/kernel/osrelease" => format!("{RELEASE}\n").into(),
         "sys/kernel/ostype" => b"Linux\n".to_vec(),
@@ -238,6 +255,10 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         "sys/kernel/random/boot_id" | "sys/kernel/random/uuid" => {
             identifier(system, path.ends_with("uuid")).into()
         }
+        "sys/kernel/overflowgid" | "sys/kernel/overflowuid" => {
+            format!("{}\n", unix::namespace::UserNamespace::OVERFLOW).into()
+        }
+        "sys/kernel/unprivileged_userns_clone" => b"1\n".to_vec(),
         // The random source never runs out.
         "sys/kernel/random/entropy_avail" | "sys/kernel/random/poolsize" => b"256\n".to_vec(),
         "sys/kernel/version" => format!("{VERSION}\n").into(),

@@ -10,6 +10,7 @@ mod frames;
 mod halves;
 mod hammer;
 mod internet;
+mod namespaces;
 mod packets;
 mod protection;
 mod queues;

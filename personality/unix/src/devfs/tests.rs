@@ -46,7 +46,7 @@ fn memory_devices_read_and_write_as_null_4_says() {
     assert_eq!(now(null.seek(100, crate::file::Whence::Start)), Ok(0));
     // The device is opened with truncation, and then on a mount without devices.
     assert!(w.open("/dev/null", OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::TRUNCATE).is_ok());
-    now(w.caller().remount(b"/dev", MountFlags::NO_DEVICES, Some(b""))).unwrap();
+    now(w.caller().remount(b"/dev", MountFlags::NO_DEVICES, false, Some(b""))).unwrap();
     assert_eq!(w.open("/dev/null", OpenFlags::READ).err(), Some(Error::EACCES));
 }
 

@@ -8,6 +8,7 @@ mod open;
 mod tests;
 
 pub use open::MessageQueues;
+pub(crate) use open::QueueFileSystems;
 
 use crate::account::{Account, Charge, Kept, Setting, Settings};
 use crate::file::{FileObject, Io, LockOwner, Positions};

@@ -3,22 +3,56 @@
 use super::{Maker, MessageQueue, QueueLimits};
 use crate::file::{FileObject, OpenFile};
 use crate::process::{Limits, Resource};
+use crate::process_context::ProcessContext;
 use crate::tmpfs::{Tmpfs, TmpfsOptions};
 use crate::vfs::{
-    At, Caller, Location, MemoryProvider, Mode, Mount, MountFlags, NewAttributes, OpenFlags, Vfs,
+    At, Caller, FileSystemType, Location, MemoryProvider, Mode, Mount, MountFlags, NewAttributes, OpenFlags,
+    Vfs, VnodeRef,
 };
-use crate::{Environment, Error, Privilege, Result};
+use crate::{Environment, Error, MaybeReady, Privilege, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::AtomicU32;
 
-/// The message queues of a system.
+/// The message queues of a namespace.
 #[derive(Clone)]
 pub struct MessageQueues {
     /// The mount in which queues are opened by name. It is at no place in the tree.
     mount: Arc<Mount>,
     /// How many queues there are.
     all: Arc<AtomicU32>,
+}
+
+/// The file systems of message queues, of which each namespace has one.
+pub(crate) struct QueueFileSystems {
+    memory: Arc<dyn MemoryProvider>,
+    environment: Arc<dyn Environment>,
+    first: MessageQueues,
+}
+
+impl QueueFileSystems {
+    /// The message queues that a process sees. `ENOSPC`.
+    pub(crate) fn of(&self, process: &dyn ProcessContext) -> Result<MessageQueues> {
+        match process.objects() {
+            None => Ok(self.first.clone()),
+            Some(namespace) => namespace.queues(|| MessageQueues::make(&self.memory, &self.environment)),
+        }
+    }
+}
+
+impl FileSystemType for QueueFileSystems {
+    fn make<'a>(&'a self, _: &'a [u8], _: &'a [u8]) -> MaybeReady<'a, Result<VnodeRef>> {
+        MaybeReady::ready(Ok(self.first.mount.root().vnode))
+    }
+
+    fn make_for<'a>(
+        &'a self,
+        process: &dyn ProcessContext,
+        _: &'a [u8],
+        _: &'a [u8],
+    ) -> MaybeReady<'a, Result<VnodeRef>> {
+        MaybeReady::ready(self.of(process).map(|queues| queues.mount.root().vnode))
+    }
 }
 
 impl MessageQueues {
@@ -32,6 +66,14 @@ impl MessageQueues {
         memory: Arc<dyn MemoryProvider>,
         environment: Arc<dyn Environment>,
     ) -> Result<()> {
+        let first = MessageQueues::make(&memory, &environment)?;
+        let all = Arc::new(QueueFileSystems { memory, environment, first });
+        vfs.set_message_queues(all.clone());
+        vfs.register_file_system("mqueue", all);
+        Ok(())
+    }
+
+    fn make(memory: &Arc<dyn MemoryProvider>, environment: &Arc<dyn Environment>) -> Result<MessageQueues> {
         let all = Arc::new(AtomicU32::new(0));
         let counted = all.clone();
         // Queues that are made by other calls than mq_open(2) have the default limits.
@@ -42,11 +84,9 @@ impl MessageQueues {
             MessageQueue::new(&maker, None, &counted).map(|queue| queue as Arc<dyn FileObject>)
         };
         let options = TmpfsOptions { kind: "mqueue", ..TmpfsOptions::for_memory(u64::MAX) };
-        let root = Tmpfs::of_objects(&options, memory, environment, Arc::new(make))?;
-        let mount = Mount::detached(root.clone(), "mqueue", MountFlags::empty());
-        vfs.set_message_queues(MessageQueues { mount, all });
-        vfs.register_file_system("mqueue", Arc::new(move |_: &[u8]| Ok(root.clone())));
-        Ok(())
+        let root = Tmpfs::of_objects(&options, memory.clone(), environment.clone(), Arc::new(make))?;
+        let mount = Mount::detached(root, "mqueue", MountFlags::empty());
+        Ok(MessageQueues { mount, all })
     }
 
     fn root(&self) -> At {
@@ -80,7 +120,7 @@ impl Caller<'_> {
         limit: u64,
     ) -> Result<Arc<OpenFile>> {
         check_name(name)?;
-        let queues = self.vfs.message_queues()?;
+        let queues = self.vfs.message_queues(self.process)?;
         let plain = flags.difference(OpenFlags::CREATE | OpenFlags::EXCLUSIVE);
         loop {
             match self.open(&queues.root(), name, plain, mode).await {
@@ -116,6 +156,6 @@ impl Caller<'_> {
     /// refers to it. `EACCES`, `EPERM`, `ENOENT`, `ENAMETOOLONG`.
     pub async fn unlink_message_queue(&self, name: &[u8]) -> Result<()> {
         check_name(name)?;
-        self.unlink(&self.vfs.message_queues()?.root(), name).await
+        self.unlink(&self.vfs.message_queues(self.process)?.root(), name).await
     }
 }

@@ -102,8 +102,15 @@ impl Table {
                 Some(Delivery::Handler(Box::new(frame)))
             }
             // A sent signal does not end init; only a fault of its own instruction does. This holds
-            // for a signal that was blocked for a while, too.
-            Disposition::Default if pid == Pid::INIT && !information.is_forced() => None,
+            // for a signal that was blocked for a while, too. SIGKILL and SIGSTOP are pending for
+            // the first process of another namespace only if they come from outside of that.
+            Disposition::Default
+                if self.is_init(pid)
+                    && !information.is_forced()
+                    && (pid == Pid::INIT || !SignalSet::UNMASKABLE.contains(signal)) =>
+            {
+                None
+            }
             Disposition::Default => match signal.default_action() {
                 DefaultAction::Ignore | DefaultAction::Continue => None,
                 DefaultAction::Stop => {

@@ -133,7 +133,9 @@ impl Table {
         let user = process.credentials.user.real;
         self.charge(user, 0, -(queued as i64));
         self.hanging_up_orphans(|table| {
-            let is_held = table.processes.get(&pid).is_some_and(|process| process.tracer.is_some());
+            table.end_namespace_of(pid);
+            let is_traced = table.processes.get(&pid).is_some_and(|process| process.tracer.is_some());
+            let is_held = is_traced || table.waits_for_namespace(pid);
             table.change_state(pid, |state| {
                 state.is_held = is_held;
                 state.phase = Phase::Zombie(status);
@@ -146,16 +148,20 @@ impl Table {
     }
 
     /// The process that adopts the children of `pid`: the nearest living ancestor that is a
-    /// subreaper, else init.
+    /// subreaper in its namespace, else the first process of that. `None` if that has ended.
     fn reaper_of(&self, pid: Pid) -> Option<Pid> {
-        let mut ancestor = self.processes.get(&pid).and_then(|process| process.state.parent);
+        let process = self.processes.get(&pid)?;
+        let mut ancestor = process.state.parent;
         while let Some(candidate) = ancestor.and_then(|id| self.processes.get(&id)) {
+            if candidate.pid_namespace != process.pid_namespace {
+                break;
+            }
             if candidate.is_subreaper && candidate.state.phase == Phase::Running {
                 return Some(candidate.pid);
             }
             ancestor = candidate.state.parent;
         }
-        (pid != Pid::INIT && self.processes.contains_key(&Pid::INIT)).then_some(Pid::INIT)
+        self.init_of(process)
     }
 
     fn give_away_children(&mut self, pid: Pid) {

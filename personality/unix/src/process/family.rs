@@ -5,8 +5,9 @@ use super::records::{Phase, Process, Stop, Thread, stored_name};
 use super::sharing::Share;
 use super::state::{IndexedState, ProcessState};
 use super::table::Table;
-use super::{Control, Limits, Pid, Resource, Usage};
+use super::{Control, Limits, Pid, PidNamespace, Resource, Usage};
 use crate::credentials::Credentials;
+use crate::namespace::{Namespaces, UserNamespace};
 use crate::schedule::{Schedule, TimerSlack};
 use crate::signal::{Actions, AlternateStack, PendingSignals, Signal, SignalSet};
 use crate::sync::SpinLock;
@@ -35,6 +36,10 @@ pub struct NewThread {
     /// Whether the new thread keeps the caller's alternate signal stack. It must be false if both
     /// run in the same address space, except after vfork(2).
     pub keep_stack: bool,
+    /// The credentials of the new thread, if they are not those of the caller.
+    pub credentials: Option<Arc<Credentials>>,
+    /// The namespaces of the new thread, if they are not those of the caller.
+    pub namespaces: Option<Arc<Namespaces>>,
     /// The present time of the monotonic clock.
     pub now: Duration,
 }
@@ -49,6 +54,8 @@ pub struct NewProgram<'a> {
     /// Whether the caller of exec could have read the program's file. If not, only the superuser
     /// may inspect the process.
     pub is_readable: bool,
+    /// The namespace of users to which the memory of the program belongs.
+    pub memory_owner: UserNamespace,
     /// How the thread that runs the new program is recalled to the server.
     pub control: Arc<dyn Control>,
 }
@@ -97,6 +104,8 @@ impl Table {
             time_warnings: 0,
             ended_usage: Usage::default(),
             share: Share::starting(now),
+            pid_namespace: PidNamespace::default(),
+            memory_owner: UserNamespace::default(),
             credentials: credentials.clone(),
             name: stored_name(b"init"),
             children_usage: Usage::default(),
@@ -121,6 +130,7 @@ impl Table {
             awaited: SignalSet::EMPTY,
             pending: PendingSignals::default(),
             credentials: credentials.clone(),
+            namespaces: self.first_namespaces.clone(),
             name: stored_name(b"init"),
             stack: AlternateStack::default(),
             usage: Usage::default(),
@@ -139,7 +149,9 @@ impl Table {
     }
 
     /// Makes a thread or a process as thread `caller` asked; returns its new id. The new thread
-    /// starts in the server.
+    /// starts in the server. A new process begins in the namespace that the namespaces of the thread
+    /// have for children, and is its first one if it has none. `ENOMEM` if that has ended.
+    /// `EINVAL` for a thread if that is not its process's, and for a sibling of a first process.
     ///
     /// `EAGAIN` if a limit on threads is reached, ids have run out, or the caller has to end (the
     /// thread that it made now would not learn that it has to end, too). `EINTR` if a signal is
@@ -152,6 +164,9 @@ impl Table {
         let privileged = is_free(Privilege::Resource) || is_free(Privilege::Administrator);
         if self.must_exit(caller) {
             return Err(Error::EAGAIN);
+        }
+        if new.same_parent && !new.same_process && self.is_init(pid) {
+            return Err(Error::EINVAL);
         }
         if !new.same_process && self.has_work(caller) {
             return Err(Error::EINTR);
@@ -194,7 +209,8 @@ impl Table {
             saved_mask: None,
             awaited: SignalSet::EMPTY,
             pending: PendingSignals::default(),
-            credentials: parent_thread.credentials.clone(),
+            credentials: new.credentials.clone().unwrap_or_else(|| parent_thread.credentials.clone()),
+            namespaces: new.namespaces.clone().unwrap_or_else(|| parent_thread.namespaces.clone()),
             name: parent_thread.name,
             stack: if new.keep_stack { parent_thread.stack } else { AlternateStack::default() },
             usage: Usage::default(),
@@ -206,16 +222,29 @@ impl Table {
             filter: parent_thread.filter.clone(),
             injected: None,
         };
+        let namespace = match new.same_process {
+            true if thread.namespaces.for_children != self.pid_namespace(pid) => return Err(Error::EINVAL),
+            true => self.pid_namespace(pid),
+            false => thread.namespaces.for_children.clone(),
+        };
+        self.enter_namespace(tid, &namespace, !new.same_process)?;
         if new.same_process {
             self.process_mut(pid)?.threads.insert(tid);
         } else {
-            self.create_process(caller, pid, tid, new)?;
+            self.create_process(caller, pid, tid, new, namespace)?;
         }
         self.threads.insert(tid, thread);
         Ok(())
     }
 
-    fn create_process(&mut self, caller: Pid, caller_pid: Pid, pid: Pid, new: &NewThread) -> Result<()> {
+    fn create_process(
+        &mut self,
+        caller: Pid,
+        caller_pid: Pid,
+        pid: Pid,
+        new: &NewThread,
+        namespace: PidNamespace,
+    ) -> Result<()> {
         let share = self.share_of_child(caller_pid, new.now);
         let caller_thread = self.thread(caller)?;
         let origin = self.process(caller_pid)?;
@@ -267,7 +296,9 @@ impl Table {
             time_warnings: 0,
             ended_usage: Usage::default(),
             share,
-            credentials: caller_thread.credentials.clone(),
+            pid_namespace: namespace,
+            memory_owner: origin.memory_owner.clone(),
+            credentials: new.credentials.clone().unwrap_or_else(|| caller_thread.credentials.clone()),
             name: caller_thread.name,
             children_usage: Usage::default(),
             limits: origin.limits.clone(),
@@ -354,6 +385,7 @@ impl Table {
         // inspect, and the new program's own setting must not undo that.
         if let Some(process) = self.processes.get_mut(&pid) {
             process.is_dumpable = own_ids && program.is_readable;
+            process.memory_owner = program.memory_owner;
         }
         self.replace_credentials(pid, program.credentials);
         if let Some(process) = self.processes.get_mut(&pid) {

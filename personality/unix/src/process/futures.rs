@@ -27,6 +27,7 @@ impl Processes {
     pub fn with<R>(&self, work: impl FnOnce(&mut Table) -> R) -> R {
         let mut table = self.table.lock();
         let result = work(&mut table);
+        table.settle_namespaces();
         let wakes = core::mem::take(&mut table.wakes);
         drop(table);
         for wake in wakes {

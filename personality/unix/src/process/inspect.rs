@@ -26,7 +26,12 @@ impl Table {
         // A zombie has no memory left that could be inspected.
         let is_dumpable = process.is_dumpable || process.is_zombie();
         let permitted = thread.pid == target
-            || thread.credentials.may_inspect(&process.credentials, is_dumpable, inspect_as);
+            || thread.credentials.may_inspect(
+                &process.credentials,
+                is_dumpable,
+                &process.memory_owner,
+                inspect_as,
+            );
         if permitted { Ok(()) } else { Err(Error::EPERM) }
     }
 }

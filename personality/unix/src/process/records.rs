@@ -5,8 +5,9 @@ use super::dump::Dump;
 use super::sharing::Share;
 use super::state::IndexedState;
 use super::trace::{Tracer, Tracing};
-use super::{ExactPid, Limits, Pid, Usage};
+use super::{ExactPid, Limits, Pid, PidNamespace, Usage};
 use crate::credentials::Credentials;
+use crate::namespace::{Namespaces, UserNamespace};
 use crate::schedule::{Schedule, TimerSlack};
 use crate::signal::{
     Actions, AlternateStack, ChildEvent, PendingSignals, Signal, SignalInformation, SignalSet,
@@ -217,6 +218,10 @@ pub struct Process {
     pub(super) ended_usage: Usage,
     /// What the process has used lately, which lowers its priority.
     pub(super) share: Share,
+    /// The namespace of processes in which the process has its number.
+    pub(super) pid_namespace: PidNamespace,
+    /// The namespace of users to which the memory of the process belongs.
+    pub(super) memory_owner: UserNamespace,
     /// Credentials of the first thread; they stay after that thread has ended.
     pub(super) credentials: Arc<Credentials>,
     /// The process's name (prctl(2), `ps`); it stays after its threads have ended.
@@ -325,6 +330,11 @@ impl Process {
         self.state.session == self.pid
     }
 
+    /// The namespace of processes in which the process is.
+    pub fn pid_namespace(&self) -> &PidNamespace {
+        &self.pid_namespace
+    }
+
     /// What the process does about each signal.
     pub fn actions(&self) -> &Arc<SpinLock<Actions>> {
         &self.actions
@@ -368,6 +378,8 @@ pub struct Thread {
     pub(super) pending: PendingSignals,
     pub(super) credentials: Arc<Credentials>,
     pub(super) name: [u8; 16],
+    /// The other namespaces in which the thread is.
+    pub(super) namespaces: Arc<Namespaces>,
     /// What is recorded if another thread traces this one.
     pub(super) tracing: Option<Box<Tracing>>,
     /// What decides about the thread's system calls, in the front end's form; new threads and
@@ -400,6 +412,16 @@ impl Thread {
     /// The credentials with which the thread acts.
     pub fn credentials(&self) -> &Arc<Credentials> {
         &self.credentials
+    }
+
+    /// The namespaces in which the thread is, beyond those of users, mounts and processes.
+    pub fn namespaces(&self) -> &Arc<Namespaces> {
+        &self.namespaces
+    }
+
+    /// Sets the namespaces in which the thread is.
+    pub fn set_namespaces(&mut self, namespaces: Arc<Namespaces>) {
+        self.namespaces = namespaces;
     }
 
     /// Sets how the thread is reached: exec gives it another underlying thread.

@@ -16,7 +16,7 @@ pub enum Target {
     Process(Pid),
     /// Every process of the group with this id.
     Group(Pid),
-    /// Every process except init and the sender's own.
+    /// Every process of the sender's namespace except its first one and the sender's own.
     Everyone,
 }
 
@@ -32,7 +32,8 @@ impl Table {
             Target::Process(pid) => return self.send_to_process(sender, pid, signal, information),
             Target::Group(group) => self.group_members(group),
             Target::Everyone => {
-                let others = |pid: &Pid| *pid != Pid::INIT && *pid != own;
+                let namespace = self.pid_namespace(own);
+                let others = |pid: &Pid| *pid != own && self.number_in(&namespace, *pid) > 1;
                 let targets: Vec<Pid> = self.processes.keys().copied().filter(others).collect();
                 // A signal to all processes goes to those that the sender may signal. The other
                 // processes are no error.
@@ -83,7 +84,10 @@ impl Table {
         information: Option<SignalInformation>,
     ) -> Result<()> {
         self.check_permission(sender, pid, signal)?;
-        information.map_or(Ok(()), |information| self.generate(Recipient::Process(pid), information))
+        let is_outside = self.is_outside(sender, pid);
+        let information = information.map(|information| self.stated_by(sender, pid, information));
+        information
+            .map_or(Ok(()), |information| self.generate(Recipient::Process(pid), information, is_outside))
     }
 
     /// Sends a signal with `information` from thread `sender` to thread `target`, if the sender has
@@ -101,7 +105,27 @@ impl Table {
             return Err(Error::ESRCH);
         }
         self.check_permission(sender, pid, signal)?;
-        information.map_or(Ok(()), |information| self.generate(Recipient::Thread(target), information))
+        let is_outside = self.is_outside(sender, pid);
+        let information = information.map(|information| self.stated_by(sender, pid, information));
+        information
+            .map_or(Ok(()), |information| self.generate(Recipient::Thread(target), information, is_outside))
+    }
+
+    /// The information of a signal that thread `sender` sends to process `pid`. What it states
+    /// itself is replaced if it has other numbers in the namespaces of the recipient.
+    fn stated_by(&self, sender: Pid, pid: Pid, mut information: SignalInformation) -> SignalInformation {
+        let (Ok(thread), Ok(recipient)) = (self.thread(sender), self.process(pid)) else {
+            return information;
+        };
+        if let Cause::Queue { process, user, .. } = &mut information.cause {
+            if self.pid_namespace(thread.pid) != recipient.pid_namespace {
+                *process = self.number_in(&recipient.pid_namespace, thread.pid);
+            }
+            if thread.credentials.namespace != recipient.credentials.namespace {
+                *user = recipient.credentials.namespace.shown_user(thread.credentials.user.real);
+            }
+        }
+        information
     }
 
     fn check_permission(&self, sender: Pid, pid: Pid, signal: Option<Signal>) -> Result<()> {
@@ -117,12 +141,12 @@ impl Table {
     /// Sends a signal that the system generates to process `pid`, if the process lives.
     pub fn generate_for_process(&mut self, pid: Pid, information: SignalInformation) {
         // A signal of the system becomes pending even if there is no record for its information.
-        let _ = self.generate(Recipient::Process(pid), information);
+        let _ = self.generate(Recipient::Process(pid), information, true);
     }
 
     /// Sends a signal that the system generates to thread `tid`, if the thread lives.
     pub fn generate_for_thread(&mut self, tid: Pid, information: SignalInformation) {
-        let _ = self.generate(Recipient::Thread(tid), information);
+        let _ = self.generate(Recipient::Thread(tid), information, true);
     }
 
     /// Sends a signal that the system generates to every process of `group`.
@@ -165,7 +189,7 @@ impl Table {
             None => self.processes.get_mut(&pid).map(|process| &mut process.pending),
         };
         if pending.is_some_and(|pending| !pending.add_overrun(timer, expirations)) {
-            let _ = self.generate(tid.map_or(Recipient::Process(pid), Recipient::Thread), information);
+            let _ = self.generate(tid.map_or(Recipient::Process(pid), Recipient::Thread), information, true);
         }
     }
 
@@ -230,7 +254,14 @@ impl Table {
         self.charge(user, 0, -(count as i64));
     }
 
-    fn generate(&mut self, recipient: Recipient, information: SignalInformation) -> Result<()> {
+    /// Makes a signal pending. `from_outside` says that no process of the recipient's namespace has
+    /// sent it.
+    fn generate(
+        &mut self,
+        recipient: Recipient,
+        information: SignalInformation,
+        from_outside: bool,
+    ) -> Result<()> {
         let signal = information.signal;
         let pid = match recipient {
             Recipient::Process(pid) => pid,
@@ -246,9 +277,10 @@ impl Table {
             self.discard(pid, SignalSet::STOPPING);
             self.resume(pid);
         }
-        if self.is_lost(recipient, pid, signal) {
+        if self.is_lost(recipient, pid, signal, from_outside) {
             return Ok(());
         }
+        let information = self.seen_by(pid, information);
         let process = self.process(pid)?;
         let user = process.credentials.user.real;
         let used = self.users.get(&user).map_or(0, |charges| charges.signals);
@@ -286,7 +318,7 @@ impl Table {
     /// SIGPIPE. False for a signal that asks for a core image, on which the thread acts that takes
     /// it, and for signals to init, which only its own fault ends.
     fn is_fatal(&self, recipient: Recipient, pid: Pid, signal: Signal) -> bool {
-        if pid == Pid::INIT || signal.default_action() != DefaultAction::Terminate {
+        if self.is_init(pid) || signal.default_action() != DefaultAction::Terminate {
             return false;
         }
         let Some(process) = self.processes.get(&pid) else { return false };
@@ -303,13 +335,13 @@ impl Table {
 
     /// Whether `signal` has no effect on its recipient and does not even become pending. A blocked
     /// signal becomes pending, since the program may set a handler before it unblocks the signal.
-    fn is_lost(&self, recipient: Recipient, pid: Pid, signal: Signal) -> bool {
+    fn is_lost(&self, recipient: Recipient, pid: Pid, signal: Signal, from_outside: bool) -> bool {
         let Some(process) = self.processes.get(&pid) else { return true };
         let actions = process.actions.lock();
         let default = actions.get(signal).disposition == Disposition::Default;
-        let protected = pid == Pid::INIT && default && signal.default_action() != DefaultAction::Continue;
+        let protected = self.is_init(pid) && default && signal.default_action() != DefaultAction::Continue;
         if protected && SignalSet::UNMASKABLE.contains(signal) {
-            return true;
+            return pid == Pid::INIT || !from_outside;
         }
         if signal != Signal::KILL && self.is_traced(recipient) {
             // The tracer sees signals that the program ignores.

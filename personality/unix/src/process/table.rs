@@ -1,12 +1,14 @@
 //! The process table: records by id, look-ups, wake-ups.
 
 use super::ids::Allocator;
+use super::pid_namespace::Numbers;
 use super::records::{Phase, Process, Records, Thread, stored_name};
 use super::sharing::Contention;
 use super::state::Group;
 use super::{Control, ExactPid, Listener, Pid, Usage};
 use crate::account::{Account, Capacity, Settings};
 use crate::credentials::Credentials;
+use crate::namespace::Namespaces;
 use crate::signal::{Signal, SignalInformation, SignalSet};
 use crate::{Error, Result};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -67,6 +69,12 @@ pub struct Table {
     pub(super) ids: Allocator,
     /// The ids of traced threads that have ended, and for which their tracers have not waited.
     pub(super) held_ids: BTreeSet<Pid>,
+    /// The numbers of ids in namespaces other than the first one.
+    pub(super) numbers: BTreeMap<Pid, Numbers>,
+    /// The first processes of namespaces that have become empty ([`Table::settle_namespaces`]).
+    pub(super) emptied: Vec<Pid>,
+    /// The namespaces of the first process.
+    pub(super) first_namespaces: Arc<Namespaces>,
     pub(super) max_threads: usize,
     pub(super) forks: u64,
     /// Resources that processes used which have been removed.
@@ -90,6 +98,9 @@ impl Table {
             settings: Settings::new(capacity.server_memory),
             ids: Allocator::new(Pid::LIMIT),
             held_ids: BTreeSet::new(),
+            numbers: BTreeMap::new(),
+            emptied: Vec::new(),
+            first_namespaces: Arc::new(Namespaces::default()),
             max_threads: capacity.threads,
             forks: 0,
             gone: Usage::default(),
@@ -165,6 +176,7 @@ impl Table {
     /// Frees `id` if no thread, process, group or session has it any more.
     pub(super) fn release_id(&mut self, id: Pid) {
         if !self.id_is_used(id) {
+            self.release_numbers(id);
             self.ids.release(id);
         }
     }
@@ -337,6 +349,11 @@ impl Table {
     /// The account of user `user`.
     pub fn account_of(&mut self, user: u32) -> Arc<Account> {
         self.charges(user).account.clone()
+    }
+
+    /// The namespaces of the first process.
+    pub fn first_namespaces(&self) -> &Arc<Namespaces> {
+        &self.first_namespaces
     }
 
     /// The limits that all accounts share.

@@ -34,6 +34,8 @@ impl Control for Recalls {
 
 fn clone_options() -> NewThread {
     NewThread {
+        credentials: None,
+        namespaces: None,
         control: Arc::new(Recalls::default()),
         same_process: false,
         share_actions: false,
@@ -47,7 +49,13 @@ fn clone_options() -> NewThread {
 }
 
 fn program(name: &[u8], credentials: Arc<Credentials>) -> NewProgram<'_> {
-    NewProgram { name, credentials, is_readable: true, control: Arc::new(Recalls::default()) }
+    NewProgram {
+        name,
+        credentials,
+        is_readable: true,
+        memory_owner: Default::default(),
+        control: Arc::new(Recalls::default()),
+    }
 }
 
 fn system() -> (Arc<Processes>, Pid) {

@@ -44,6 +44,8 @@ pub struct WaitOptions {
 pub struct ChildReport {
     /// The child's process id, or the id of the traced thread.
     pub pid: Pid,
+    /// The number that this id has for the process that waits.
+    pub number: u32,
     /// The child's real user id.
     pub user: u32,
     /// How the state of the child changed.
@@ -75,7 +77,8 @@ impl Table {
         let own = self.usage(child);
         let mut usage = own;
         usage += child.children_usage;
-        let report = ChildReport { pid, user: child.credentials.user.real, event, usage };
+        let number = self.number_for(parent, pid);
+        let report = ChildReport { pid, number, user: child.credentials.user.real, event, usage };
         if options.keep {
             return Ok(Some(report));
         }

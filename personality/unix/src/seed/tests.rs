@@ -141,7 +141,7 @@ fn a_root_that_can_only_be_read_does_not_seed() {
     let w = world();
     start(&w);
     let seed = w.cat(FILE).unwrap();
-    now(w.caller().remount(b"/", MountFlags::READ_ONLY, Some(b""))).unwrap();
+    now(w.caller().remount(b"/", MountFlags::READ_ONLY, false, Some(b""))).unwrap();
     let next = start(&w);
     assert!(!next.is_seeded);
     assert_eq!(next.mixed, [seed]);

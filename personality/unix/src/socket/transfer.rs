@@ -129,9 +129,13 @@ impl UnixSocket {
     ) -> Result<PeerCredentials> {
         let own = PeerCredentials::of(caller);
         let Some(shown) = shown else { return Ok(own) };
-        let any = caller.identity.has(Privilege::SetUser);
+        let (any_user, any_group) =
+            (caller.identity.has_own(Privilege::SetUser), caller.identity.has_own(Privilege::SetGroup));
         let process = shown.process == own.process || caller.identity.has(Privilege::Administrator);
-        if !process || (!any && (shown.user != own.user || !caller.identity.in_group(shown.group))) {
+        if !process
+            || (!any_user && shown.user != own.user)
+            || (!any_group && !caller.identity.in_group(shown.group))
+        {
             return Err(Error::EPERM);
         }
         Ok(shown)

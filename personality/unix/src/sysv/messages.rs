@@ -230,7 +230,7 @@ impl MessageQueues {
         let queue = self.with(|queues| {
             let queue = queues.get_mut(id)?;
             queue.permission.check_owner(user)?;
-            if limit > BYTES_LIMIT && !user.identity.has(Privilege::Resource) {
+            if limit > BYTES_LIMIT && !user.identity.has_in(&user.owner, Privilege::Resource) {
                 return Err(Error::EPERM);
             }
             queue.permission.set(owner, mode);

@@ -32,6 +32,8 @@ pub struct SystemV {
 pub struct User {
     /// With what permissions are checked.
     pub identity: crate::Identity,
+    /// The namespace of users to which the objects belong.
+    pub owner: crate::namespace::UserNamespace,
     /// The id of the process.
     pub process: u32,
     /// The present time, in seconds since 1970.

@@ -61,7 +61,7 @@ impl Permission {
             () if identity.in_group(self.group) || identity.in_group(self.creator_group) => self.mode >> 3,
             () => self.mode,
         };
-        let allowed = wanted & !granted & 7 == 0 || identity.has(Privilege::OwnObjects);
+        let allowed = wanted & !granted & 7 == 0 || identity.has_in(&user.owner, Privilege::OwnObjects);
         if allowed { Ok(()) } else { Err(Error::EACCES) }
     }
 
@@ -74,7 +74,11 @@ impl Permission {
     pub fn check_owner(&self, user: &User) -> Result<()> {
         let identity = &user.identity;
         let owns = identity.user == self.user || identity.user == self.creator;
-        if owns || identity.has(Privilege::Administrator) { Ok(()) } else { Err(Error::EPERM) }
+        if owns || identity.has_in(&user.owner, Privilege::Administrator) {
+            Ok(())
+        } else {
+            Err(Error::EPERM)
+        }
     }
 
     /// Sets owner and mode (IPC_SET).

@@ -13,7 +13,13 @@ use core::task::{Context, Poll, Waker};
 
 fn user(number: u32, process: u32) -> User {
     let identity = Identity::new(number, number, Arc::new([])).with_privileges(Privileges::NONE);
-    User { identity, process, now: 1000, account: Account::new(number, Settings::new(1 << 30)) }
+    User {
+        identity,
+        owner: Default::default(),
+        process,
+        now: 1000,
+        account: Account::new(number, Settings::new(1 << 30)),
+    }
 }
 
 fn find(key: i32, mode: u32) -> Find {

@@ -1,6 +1,6 @@
 //! New threads and processes with their resources (clone(2), fork(2), vfork(2)).
 
-use super::{Inner, Resources, System, context_error};
+use super::{Inner, NewNamespaces, Resources, System, context_error};
 use crate::memory::Memory;
 use crate::personality::Thread;
 use crate::process::{NewThread, Pid};
@@ -21,8 +21,8 @@ pub struct CloneRequest {
     pub share_descriptors: bool,
     /// Whether the child shares the caller's root directory, working directory and umask.
     pub share_directories: bool,
-    /// Whether the child gets a copy of the caller's tree of mounts. It then shares no directories.
-    pub copy_mounts: bool,
+    /// The namespaces that are made for the child. With one of mounts it shares no directories.
+    pub namespaces: NewNamespaces,
     /// Whether the child shares the caller's signal actions.
     pub share_actions: bool,
     /// Whether the child is a thread of the caller's process, instead of a process.
@@ -109,13 +109,16 @@ impl<M: Machine> Resources<M> {
             true => own_directories,
             false => Arc::new(own_directories.copy()),
         };
-        if request.copy_mounts {
-            directories.unshare_mounts();
+        let made = self.make_namespaces(request.namespaces, &account)?;
+        if let Some(made) = made.as_ref().filter(|_| request.namespaces.contains(NewNamespaces::MOUNTS)) {
+            directories.unshare_mounts(&made.credentials.namespace);
         }
+        let (credentials, namespaces) = made.map(|made| (made.credentials, made.namespaces)).unzip();
         let caller = self.tid();
         let inner = Inner {
             tid: caller,
             pid: self.pid(),
+            numbers: None,
             descriptors,
             directories: directories.clone(),
             trap: ExceptionState::default(),
@@ -132,6 +135,8 @@ impl<M: Machine> Resources<M> {
             exit_signal: request.exit_signal,
             vfork: request.vfork,
             keep_stack: !request.share_memory || request.vfork,
+            credentials,
+            namespaces,
             now: system.environment().monotonic(),
         };
         let tid = system.processes().with(|table| table.create(caller, new))?;
@@ -139,9 +144,11 @@ impl<M: Machine> Resources<M> {
         if self.is_observed() && system.processes().with(|table| table.is_observed(tid)) {
             thread.observe_calls();
         }
+        let (numbers, shown) =
+            system.processes().with(|table| (table.own_numbers(tid), table.number_for(caller, tid)));
         {
             let mut inner = thread.inner.lock();
-            inner.tid = tid;
+            (inner.tid, inner.numbers) = (tid, numbers);
             if !request.same_process {
                 inner.pid = tid;
             }
@@ -158,13 +165,14 @@ impl<M: Machine> Resources<M> {
         }
         // Now that the thread can be found, a change of its priority after this one reaches it.
         unstarted.thread.begin_schedule(tid)?;
-        let id = tid.number().to_le_bytes();
         // If the address that the program gave cannot be written, the id is not stored, and that is
         // no error.
         if request.store_in_parent != 0 {
+            let id = shown.to_le_bytes();
             own_memory.copy_out(request.store_in_parent, &id).await.map_err(|_| Error::EFAULT)?;
         }
         if request.store_in_child != 0 {
+            let id = numbers.map_or(tid.number(), |own| own.thread).to_le_bytes();
             let _ = memory.copy_out(request.store_in_child, &id).await;
         }
         Ok(unstarted)

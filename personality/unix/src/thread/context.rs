@@ -4,6 +4,7 @@ use super::{Resources, System};
 use crate::Identity;
 use crate::account::Account;
 use crate::credentials::Credentials;
+use crate::namespace::{ObjectNamespace, UserNamespace};
 use crate::process::{Limit, Pid, Resource};
 use crate::process_context::{FileSignal, ProcessContext, ProcessId, SessionHost};
 use crate::signal::{Signal, SignalInformation};
@@ -152,6 +153,21 @@ impl<M: Machine> ProcessContext for CallContext<M> {
 
     fn account(&self) -> Arc<Account> {
         self.system.processes().with(|table| table.user_account(self.tid))
+    }
+
+    fn owner_of(&self, kind: &str) -> Option<UserNamespace> {
+        self.system.processes().with(|table| match kind {
+            "tmpfs" | "devpts" => Some(self.identity.namespace().clone()),
+            "proc" => Some(table.pid_namespace(self.pid).owner().clone()),
+            "mqueue" => Some(table.thread(self.tid).ok()?.namespaces().objects.owner().clone()),
+            _ => None,
+        })
+    }
+
+    fn objects(&self) -> Option<Arc<ObjectNamespace>> {
+        let namespaces =
+            self.system.processes().with(|table| Some(table.thread(self.tid).ok()?.namespaces().clone()))?;
+        Some(namespaces.objects.clone()).filter(|objects| !objects.is_first())
     }
 }
 

@@ -7,11 +7,13 @@ use crate::exec::{Arguments, Image, ImageFormat, Layout, arguments, image, scrip
 use crate::file::OpenFile;
 use crate::front_end::{FrontEndNumber, Programs};
 use crate::memory::{Execution, Loaded, Memory, NewSpace, ProgramFile};
+use crate::namespace::{IdKind, UserNamespace};
 use crate::personality::Thread;
 use crate::privilege::FilePrivileges;
 use crate::process::{NewProgram, Resource};
 use crate::vfs::{
-    Access, At, Directories, FileType, Found, Mode, MountFlags, OpenContext, OpenFlags, permitted_at,
+    Access, At, Directories, FileType, Found, Metadata, Mode, MountFlags, OpenContext, OpenFlags,
+    permitted_at,
 };
 use crate::{Bytes, Error, Identity, Result};
 use alloc::boxed::Box;
@@ -98,6 +100,10 @@ impl<M: Machine> Resources<M> {
         let directories = self.directories();
         let _sealed = directories.seal();
         let (credentials, secure) = self.credentials_for(&found, &directories).await?;
+        let memory_owner = match is_readable {
+            true => credentials.namespace.clone(),
+            false => self.owner_of_unreadable(&credentials, &program, interpreter.as_ref()),
+        };
         let credentials = Arc::new(credentials);
 
         let mut random = || {
@@ -145,13 +151,17 @@ impl<M: Machine> Resources<M> {
 
         let name = shown_path.rsplit(|byte| *byte == b'/').next().unwrap_or(&shown_path);
         let old_tid = self.tid();
-        let new = NewProgram { name, credentials, is_readable, control: thread.clone() };
+        let new = NewProgram { name, credentials, is_readable, memory_owner, control: thread.clone() };
         // The credentials are set first, so that nothing of the new program can be inspected with
         // the rights for the old one.
         let pid = system.processes().with(|table| table.finish_exec(old_tid, new))?;
 
         // Point of no return: from here on nothing fails and nothing blocks.
-        thread.inner.lock().tid = pid;
+        let numbers = system.processes().with(|table| table.own_numbers(pid));
+        {
+            let mut inner = thread.inner.lock();
+            (inner.tid, inner.numbers) = (pid, numbers);
+        }
         if system.processes().with(|table| table.is_observed(pid)) {
             thread.observe_calls();
         }
@@ -175,6 +185,7 @@ impl<M: Machine> Resources<M> {
         Inner {
             tid: inner.tid,
             pid: inner.pid,
+            numbers: inner.numbers,
             descriptors,
             directories: inner.directories.clone(),
             trap: ExceptionState::default(),
@@ -288,6 +299,29 @@ impl<M: Machine> Resources<M> {
         file.location().is_none_or(|location| permitted_at(location, &identity, Access::READ).is_ok())
     }
 
+    /// The namespace of users to which the memory of a program belongs that the caller may not read:
+    /// one that has the owners of its files.
+    fn owner_of_unreadable(
+        &self,
+        credentials: &Credentials,
+        program: &ProgramFile,
+        interpreter: Option<&ProgramFile>,
+    ) -> UserNamespace {
+        let files = [Some(program), interpreter].into_iter().flatten().map(|file| file.file.metadata());
+        let files: Vec<_> = files.collect();
+        let mut owner = &credentials.namespace;
+        let has_all = |namespace: &UserNamespace| {
+            let has = |file: &Metadata| {
+                namespace.has(IdKind::User, file.user) && namespace.has(IdKind::Group, file.group)
+            };
+            files.iter().all(has)
+        };
+        while let Some(parent) = owner.parent().filter(|_| !has_all(owner)) {
+            owner = parent;
+        }
+        owner.clone()
+    }
+
     /// Whether a thread of another process shares the directories.
     fn shares(&self, directories: &Arc<Directories>) -> bool {
         let pid = self.pid();
@@ -307,7 +341,12 @@ impl<M: Machine> Resources<M> {
         directories: &Arc<Directories>,
     ) -> Result<(Credentials, bool)> {
         let metadata = found.location.vnode.metadata();
-        let honoured = !found.location.mount.flags().contains(MountFlags::NO_SET_ID);
+        // What a program gets by its file it gets only in the namespaces of users in which the file
+        // system was made, and where that is mounted.
+        let mount = &found.location.mount;
+        let honoured = !mount.flags().contains(MountFlags::NO_SET_ID)
+            && self.credentials().namespace.is_within(mount.owner())
+            && directories.tree().contains(mount);
         let has = |bit| honoured && metadata.mode.contains(bit);
         // Without permission to execute for the group, the set-group-id bit means mandatory
         // locking, not another group.

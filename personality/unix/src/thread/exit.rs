@@ -35,11 +35,12 @@ impl<M: Machine> Resources<M> {
         let root = Arc::new(Directories::new(&system.vfs().tree));
         let directories = core::mem::replace(&mut self.inner.lock().directories, root);
         drop(directories);
+        let namespaces = self.namespaces();
         let ended = system.processes().with(|table| table.exit_thread(tid, status));
         system.life.threads.lock().remove(tid, |thread| core::ptr::eq::<Self>(&**thread, self));
         if let Some(pid) = ended.ended_process {
             let now = system.environment().realtime().seconds;
-            system.system_v().semaphores.process_ended(pid.number(), now);
+            namespaces.objects.system_v.semaphores.process_ended(pid.number(), now);
             system.timers().delete_all(system.processes(), pid, true);
         }
         if let Some(session) = ended.ended_session {

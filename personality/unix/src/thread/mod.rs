@@ -12,6 +12,7 @@ mod context;
 mod exec;
 mod exit;
 mod inspect;
+mod namespaces;
 mod oom;
 mod parts;
 mod storage;
@@ -20,6 +21,7 @@ pub use crate::personality::{Task, Thread};
 pub use clone::{CloneRequest, Unstarted};
 pub use context::CallContext;
 pub use exec::{ExecRequest, Executed, ProgramInformation};
+pub use namespaces::{Namespace, NewNamespaces};
 
 use crate::account::Capacity;
 use crate::credentials::Credentials;
@@ -30,7 +32,7 @@ use crate::front_end::{FrontEndNumber, FrontEndWords, Programs};
 use crate::log::Log;
 use crate::memory::{Memory, ObjectProvider, PAGE};
 use crate::message_queue::MessageQueues;
-use crate::process::{ExactPid, Limit, Limits, Pid, Resource};
+use crate::process::{ExactPid, Limit, Limits, OwnNumbers, Pid, Resource};
 use crate::signal::{Signal, SignalInformation};
 use crate::sync::SpinLock;
 use crate::tmpfs::{Tmpfs, TmpfsOptions};
@@ -217,6 +219,8 @@ pub fn context_error(error: KernError) -> Error {
 struct Inner {
     tid: Pid,
     pid: Pid,
+    /// What the thread and its process are called in their namespace, unless it is the first one.
+    numbers: Option<OwnNumbers>,
     descriptors: Arc<DescriptorTable>,
     directories: Arc<Directories>,
     trap: ExceptionState,
@@ -321,6 +325,7 @@ impl<M: Machine> System<M> {
         let inner = Inner {
             tid: Pid::INIT,
             pid: Pid::INIT,
+            numbers: None,
             descriptors: Arc::new(descriptors),
             directories,
             trap: ExceptionState::default(),
@@ -489,15 +494,11 @@ impl<M: Machine> Resources<M> {
         Ok(())
     }
 
-    /// Gives the thread root, working directory and umask of its own (unshare), and with `mounts`
-    /// also a copy of the tree of mounts.
-    pub fn unshare_directories(&self, mounts: bool) {
-        let copy = Arc::new(self.directories().copy());
-        if mounts {
-            copy.unshare_mounts();
-        }
-        let old = core::mem::replace(&mut self.inner.lock().directories, copy);
-        drop(old);
+    /// The numbers that the thread and its process have in their namespace of processes.
+    pub fn own_numbers(&self) -> OwnNumbers {
+        let inner = self.inner.lock();
+        let first = || OwnNumbers { process: inner.pid.number(), thread: inner.tid.number(), namespace: 0 };
+        inner.numbers.unwrap_or_else(first)
     }
 
     /// The exception that the thread's next signal frame shows.

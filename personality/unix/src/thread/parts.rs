@@ -13,7 +13,6 @@ use crate::log::Rate;
 use crate::personality::{Thread, Unix};
 use crate::process::{Pid, Processes};
 use crate::sync::SpinLock;
-use crate::sysv::SystemV;
 use crate::timer::Timers;
 use crate::tty::Terminal;
 use crate::vfs::Vfs;
@@ -32,8 +31,6 @@ pub(super) struct Life<M: Machine> {
     pub(super) threads: SpinLock<ByTid<Thread<M>>>,
     pub(super) timers: Timers,
     pub(super) load: SpinLock<Load>,
-    /// System V objects.
-    pub(super) system_v: SystemV,
 }
 
 impl<M: Machine> Life<M> {
@@ -43,7 +40,6 @@ impl<M: Machine> Life<M> {
             threads: SpinLock::new(ByTid::new()),
             timers: Timers::new(),
             load: SpinLock::new(Load::default()),
-            system_v: SystemV::default(),
         }
     }
 }
@@ -94,8 +90,6 @@ pub(super) struct Platform<M: Machine> {
     pub(super) layout: Layout,
     pub(super) host: Arc<dyn Host<M>>,
     pub(super) environment: Arc<dyn Environment>,
-    /// The host name and the domain name.
-    names: SpinLock<(Vec<u8>, Vec<u8>)>,
     /// Limits how many lines of the log programs may cause.
     caused_lines: SpinLock<Rate>,
     /// Address spaces whose destruction is under way.
@@ -115,7 +109,6 @@ impl<M: Machine> Platform<M> {
             layout,
             host,
             environment,
-            names: SpinLock::new((b"macadamia".to_vec(), b"(none)".to_vec())),
             caused_lines: SpinLock::new(Rate::default()),
             endings: Endings::new(),
         }
@@ -141,11 +134,6 @@ impl<M: Machine> System<M> {
     /// The timers of processes, which send signals.
     pub fn timers(&self) -> &Timers {
         &self.life.timers
-    }
-
-    /// The System V objects.
-    pub fn system_v(&self) -> &SystemV {
-        &self.life.system_v
     }
 
     /// Reads the load average with `read`.
@@ -183,19 +171,9 @@ impl<M: Machine> System<M> {
         &self.platform.environment
     }
 
-    /// Host name and domain name.
+    /// Host name and domain name in the namespaces of the first process.
     pub fn names(&self) -> (Vec<u8>, Vec<u8>) {
-        self.platform.names.lock().clone()
-    }
-
-    /// Sets the host name.
-    pub fn set_host_name(&self, name: Vec<u8>) {
-        let _old = core::mem::replace(&mut self.platform.names.lock().0, name);
-    }
-
-    /// Sets the domain name.
-    pub fn set_domain_name(&self, name: Vec<u8>) {
-        let _old = core::mem::replace(&mut self.platform.names.lock().1, name);
+        self.processes().with(|table| table.first_namespaces().clone()).names.get()
     }
 
     /// Writes a line to the log that a program has caused, unless there have been too many of them.

@@ -86,7 +86,8 @@ impl Setup {
 #[test]
 fn a_devpts_that_is_mounted_again_gives_new_terminals_its_options() {
     let setup = setup();
-    let remount = |options: &[u8]| now(setup.w.caller().remount(b"/pts", MountFlags::empty(), Some(options)));
+    let remount =
+        |options: &[u8]| now(setup.w.caller().remount(b"/pts", MountFlags::empty(), false, Some(options)));
     remount(b"gid=7,mode=666,ptmxmode=0").unwrap();
     let made = setup.ptys.create(&setup.w.identity).unwrap();
     let of = |path: &str| setup.w.open(path, OpenFlags::PATH).unwrap().location().unwrap().vnode.metadata();

@@ -2,13 +2,23 @@
 //! opened again through /dev/stdin.
 
 use super::mount::Location;
-use super::{FileSystem, FileType, Metadata, OpenContext, Opened, Vfs, Vnode};
+use super::{FileSystem, FileType, Metadata, OpenContext, OpenFlags, Opened, Vfs, Vnode, VnodeRef};
 use crate::file::{FileObject, OpenFile};
 use crate::tty::TerminalFile;
 use crate::{Error, MaybeReady, Result};
 use alloc::sync::Arc;
 
 impl Vfs {
+    /// The location of a node that is in no directory.
+    pub fn place_of_node(&self, node: VnodeRef) -> Location {
+        self.tree.anonymous(node)
+    }
+
+    /// Opens a node that is in no directory, for reading.
+    pub fn open_node(&self, node: VnodeRef) -> Arc<OpenFile> {
+        OpenFile::of_vnode(self.place_of_node(node), None, OpenFlags::READ, None)
+    }
+
     /// The location of an open file, whether or not it has a name.
     pub fn place_of(&self, file: &Arc<OpenFile>) -> Location {
         match file.location() {

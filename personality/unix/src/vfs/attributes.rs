@@ -2,7 +2,7 @@
 //! statfs, mount.
 
 use super::metadata::{AttributeChange, FileSystemStatus, FileType, Metadata, Mode, OFFSET_MAXIMUM, SetTime};
-use super::mount::{Location, MountFlags};
+use super::mount::{Location, Mount, MountFlags};
 use super::permission::{Access, is_owner, permitted_at};
 use super::vnode::{AttributeCondition, VnodeRef};
 use super::{At, Caller, Changes, Propagation, changes};
@@ -52,7 +52,7 @@ impl Caller<'_> {
             return Err(Error::EOPNOTSUPP);
         }
         let mut mode = mode;
-        if !self.identity.in_group(metadata.group) && !self.identity.has(Privilege::SetId) {
+        if !self.identity.in_group(metadata.group) && !self.identity.has_over(&metadata, Privilege::SetId) {
             mode.remove(Mode::SET_GROUP);
         }
         place.vnode.change(AttributeChange { mode: Some(mode), ..Default::default() }).await?;
@@ -64,7 +64,7 @@ impl Caller<'_> {
     pub async fn change_owner(&self, place: &Location, user: Option<u32>, group: Option<u32>) -> Result<()> {
         place.mount.check_writable()?;
         let metadata = place.vnode.metadata();
-        if !self.identity.has(Privilege::Chown) {
+        if !self.identity.has_over(&metadata, Privilege::Chown) {
             let owner = self.identity.user == metadata.user;
             if user.is_some_and(|user| !owner || user != metadata.user) {
                 return Err(Error::EPERM);
@@ -226,11 +226,41 @@ impl Caller<'_> {
         Ok(name)
     }
 
-    /// Mounts a file system at a path. This needs [`Privilege::Administrator`], as the other
-    /// operations on mounts do.
+    /// Mounts a file system at a path. This needs [`Privilege::Administrator`] over the tree, as the
+    /// other operations on mounts do.
     pub async fn mount(&self, path: &[u8], root: VnodeRef, source: &str, flags: MountFlags) -> Result<()> {
         let at = self.administer(path, true).await?;
-        self.directories.tree().mount(at, root, source, flags).map(drop)
+        let mount = self.mount_of(root, source, flags)?;
+        self.directories.tree().attach(at, &mount)
+    }
+
+    /// A mount of a file system that the caller has made. In a namespace of users that is not the
+    /// first one, only those of some types can be mounted, and only where the caller has the
+    /// privilege over what they show. `EPERM`.
+    pub(super) fn mount_of(&self, root: VnodeRef, source: &str, flags: MountFlags) -> Result<Arc<Mount>> {
+        let kind = root.file_system().status().kind;
+        let owner = self.identity.namespace();
+        let flags = if owner.is_first() { flags } else { flags | self.check_kind(kind)? };
+        // There is one devpts, which belongs to the first namespace.
+        Ok(match kind {
+            "devpts" => Mount::detached(root, source, flags),
+            _ => Mount::of_namespace(root, source, flags, owner),
+        })
+    }
+
+    /// Checks that a caller in a namespace of users that is not the first one may mount file systems
+    /// of this type. Returns the options that the mount must have. `EPERM`.
+    pub(super) fn check_kind(&self, kind: &str) -> Result<MountFlags> {
+        let (Some(shown), may) = (self.process.owner_of(kind), Privilege::Administrator) else {
+            return Err(Error::EPERM);
+        };
+        if !self.identity.has_in(&shown, may) {
+            return Err(Error::EPERM);
+        }
+        match kind {
+            "proc" => self.directories.tree().check_visible(kind),
+            _ => Ok(MountFlags::empty()),
+        }
     }
 
     /// Mounts the directory (or file) `old` at `new`, too (a bind mount); with `recursive`, also
@@ -251,12 +281,26 @@ impl Caller<'_> {
     }
 
     /// Changes the flags of a mount, and with `options` those of its file system.
-    pub async fn remount(&self, path: &[u8], flags: MountFlags, options: Option<&[u8]>) -> Result<()> {
+    /// With `keeps_times` the options about access times stay.
+    pub async fn remount(
+        &self,
+        path: &[u8],
+        mut flags: MountFlags,
+        keeps_times: bool,
+        options: Option<&[u8]>,
+    ) -> Result<()> {
         let at = self.administer(path, true).await?;
+        if keeps_times {
+            flags |= at.mount.flags() & MountFlags::ACCESS_TIMES;
+        }
         if let Some(options) = options
             && super::same(&at.vnode, &at.mount.root().vnode)
         {
+            if !self.identity.has_in(at.mount.owner(), Privilege::Administrator) {
+                return Err(Error::EPERM);
+            }
             let read_only = flags.contains(MountFlags::READ_ONLY);
+            at.mount.check_flags(flags)?;
             at.mount.file_system().reconfigure(options, read_only).await?;
         }
         self.directories.tree().remount(&at, flags)
@@ -305,7 +349,8 @@ impl Caller<'_> {
 
     /// Checks that the caller may mount. `EPERM`.
     pub fn check_administrator(&self) -> Result<()> {
-        if self.identity.has(Privilege::Administrator) { Ok(()) } else { Err(Error::EPERM) }
+        let may = self.identity.has_in(self.directories.tree().owner(), Privilege::Administrator);
+        if may { Ok(()) } else { Err(Error::EPERM) }
     }
 
     async fn administer(&self, path: &[u8], follow: bool) -> Result<Location> {

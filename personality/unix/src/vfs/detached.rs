@@ -38,7 +38,7 @@ impl Caller<'_> {
     /// (fsmount(2)). `EPERM`.
     pub fn make_mount(&self, root: VnodeRef, source: &str, flags: MountFlags) -> Result<Arc<OpenFile>> {
         self.check_administrator()?;
-        Ok(self.open_detached(Mount::detached(root, source, flags)))
+        Ok(self.open_detached(self.mount_of(root, source, flags)?))
     }
 
     /// Opens a location as O_PATH does.

@@ -6,7 +6,8 @@ use super::vnode::{NewAttributes, VnodeRef};
 use super::{At, Caller, FileType, Mode, OpenFlags, SealFlags, Vfs};
 use crate::disk::Device;
 use crate::file::OpenFile;
-use crate::message_queue::MessageQueues;
+use crate::message_queue::{MessageQueues, QueueFileSystems};
+use crate::process_context::ProcessContext;
 use crate::sync::SpinLock;
 use crate::{Error, MaybeReady, Result};
 use alloc::format;
@@ -18,6 +19,17 @@ pub trait FileSystemType: Send + Sync {
     /// Makes a file system of the type (or finds the only one); returns its root directory. The
     /// arguments are those of mount(2).
     fn make<'a>(&'a self, source: &'a [u8], options: &'a [u8]) -> MaybeReady<'a, Result<VnodeRef>>;
+
+    /// The same for a process, if what the file system shows depends on its namespaces.
+    fn make_for<'a>(
+        &'a self,
+        process: &dyn ProcessContext,
+        source: &'a [u8],
+        options: &'a [u8],
+    ) -> MaybeReady<'a, Result<VnodeRef>> {
+        let _ = process;
+        self.make(source, options)
+    }
 
     /// Whether the source is a block device: the file system is made by
     /// [`make_on`](FileSystemType::make_on).
@@ -50,7 +62,7 @@ pub(super) struct Types {
     known: SpinLock<Vec<(&'static str, Arc<dyn FileSystemType>)>>,
     /// The mount with the files that exist in memory only (memfd_create(2)).
     memory_files: SpinLock<Option<Arc<Mount>>>,
-    message_queues: SpinLock<Option<MessageQueues>>,
+    message_queues: SpinLock<Option<Arc<QueueFileSystems>>>,
 }
 
 impl Vfs {
@@ -119,13 +131,14 @@ impl Vfs {
 }
 
 impl Vfs {
-    pub(crate) fn set_message_queues(&self, queues: MessageQueues) {
+    pub(crate) fn set_message_queues(&self, queues: Arc<QueueFileSystems>) {
         *self.types.message_queues.lock() = Some(queues);
     }
 
-    /// The message queues of the system. `ENOSYS` if it has none.
-    pub(crate) fn message_queues(&self) -> Result<MessageQueues> {
-        self.types.message_queues.lock().clone().ok_or(Error::ENOSYS)
+    /// The message queues that a process sees. `ENOSYS` if the system has none.
+    pub(crate) fn message_queues(&self, process: &dyn ProcessContext) -> Result<MessageQueues> {
+        let all = self.types.message_queues.lock().clone();
+        all.ok_or(Error::ENOSYS)?.of(process)
     }
 }
 
@@ -153,8 +166,11 @@ impl Caller<'_> {
         read_only: bool,
     ) -> Result<VnodeRef> {
         let kind = self.vfs.type_of_file_system(name)?;
+        if !self.identity.namespace().is_first() {
+            self.check_kind(core::str::from_utf8(name).map_err(|_| Error::ENODEV)?)?;
+        }
         if !kind.is_on_device() {
-            return kind.make(source, options).await;
+            return kind.make_for(self.process, source, options).await;
         }
         let node = self.find(&At::Current, source, true).await?.location.vnode;
         if node.file_type() != FileType::BlockDevice {

@@ -49,6 +49,7 @@ pub use walk::{Found, LINKS_MAXIMUM, Restrictions};
 
 use crate::disk::Disks;
 use crate::file::{DeviceDriver, OpenFile};
+use crate::namespace::UserNamespace;
 use crate::network::Network;
 use crate::privilege::PrivilegeAttribute;
 use crate::process_context::ProcessContext;
@@ -180,19 +181,42 @@ impl Directories {
         self.state.lock().tree.clone()
     }
 
-    /// Gives the process a copy of its tree of mounts (CLONE_NEWNS).
-    pub fn unshare_mounts(&self) {
+    /// Gives the process a copy of its tree of mounts, which belongs to `owner` (CLONE_NEWNS).
+    pub fn unshare_mounts(&self, owner: &UserNamespace) {
         let (tree, root, current) = {
             let state = self.state.lock();
             (state.tree.clone(), state.root.clone(), state.current.clone())
         };
-        let (tree, [root, current]) = tree.copy([root, current]);
+        let (tree, [root, current]) = tree.copy([root, current], owner);
         let old = {
             let mut state = self.state.lock();
             let (seals, umask) = (state.seals, state.umask);
             core::mem::replace(&mut *state, DirectoriesState { tree, root, current, umask, seals })
         };
         drop(old);
+    }
+
+    /// Gives the process another tree of mounts, in whose root directory it then is.
+    pub fn set_tree(&self, tree: Arc<MountTree>) {
+        let root = tree.root();
+        let old = {
+            let mut state = self.state.lock();
+            let (seals, umask) = (state.seals, state.umask);
+            core::mem::replace(
+                &mut *state,
+                DirectoriesState { tree, current: root.clone(), root, umask, seals },
+            )
+        };
+        drop(old);
+    }
+
+    /// Whether the root directory is that of the tree.
+    pub fn is_at_root(&self) -> bool {
+        let (tree, root) = {
+            let state = self.state.lock();
+            (state.tree.clone(), state.root.clone())
+        };
+        tree.root().same(&root)
     }
 
     /// Replaces the root and the working directory if they are `old`.

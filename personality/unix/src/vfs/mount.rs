@@ -1,6 +1,7 @@
 //! Mounts, which attach file systems to the tree, and locations in the tree.
 
 use super::vnode::{FileSystem, Vnode, VnodeRef, same};
+use crate::namespace::UserNamespace;
 use crate::sync::SpinLock;
 use crate::{Error, Result};
 use alloc::collections::BTreeMap;
@@ -8,7 +9,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bitflags::bitflags;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 bitflags! {
     /// Options of a mount (mount(2)).
@@ -32,6 +33,13 @@ bitflags! {
     }
 }
 
+impl MountFlags {
+    /// The options that say when access times are updated.
+    pub(super) const ACCESS_TIMES: MountFlags = MountFlags::NO_ACCESS_TIME
+        .union(MountFlags::NO_DIRECTORY_ACCESS_TIME)
+        .union(MountFlags::STRICT_ACCESS_TIME);
+}
+
 /// A mount: a file system, or a directory of one, that is attached to the tree.
 pub struct Mount {
     id: u64,
@@ -40,6 +48,12 @@ pub struct Mount {
     /// The source of the mount, for listings ("proc", "/dev/sda").
     source: String,
     flags: AtomicU32,
+    /// The options that stay as they are, since another namespace of users has set them.
+    locked_flags: AtomicU32,
+    /// Whether the mount stays where it is, since another namespace of users has put it there.
+    is_locked: AtomicBool,
+    /// The namespace of users in which the file system was made.
+    owner: UserNamespace,
     /// The mount point; `None` for the root mount and after the mount was detached.
     parent: SpinLock<Option<Location>>,
     /// The mounts on vnodes of this mount, by vnode number.
@@ -60,7 +74,7 @@ pub struct Sharing {
 }
 
 impl Mount {
-    fn new(root: VnodeRef, source: &str, flags: MountFlags) -> Arc<Mount> {
+    fn new(root: VnodeRef, source: &str, flags: MountFlags, owner: &UserNamespace) -> Arc<Mount> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Arc::new(Mount {
             // Relaxed ordering: the ids have to be unique, and order nothing else.
@@ -68,6 +82,9 @@ impl Mount {
             root,
             source: source.into(),
             flags: AtomicU32::new(flags.bits()),
+            locked_flags: AtomicU32::new(0),
+            is_locked: AtomicBool::new(false),
+            owner: owner.clone(),
             parent: SpinLock::new(None),
             children: SpinLock::new(BTreeMap::new()),
             sharing: SpinLock::new(Sharing::default()),
@@ -76,13 +93,64 @@ impl Mount {
 
     /// Makes a mount that is not attached to the tree.
     pub(crate) fn detached(root: VnodeRef, source: &str, flags: MountFlags) -> Arc<Mount> {
-        Mount::new(root, source, flags)
+        Mount::new(root, source, flags, &UserNamespace::FIRST)
+    }
+
+    /// Makes a mount of a file system that was made in a namespace of users. Devices cannot be
+    /// opened in one that is not the first one's, whatever its options become.
+    pub(crate) fn of_namespace(
+        root: VnodeRef,
+        source: &str,
+        flags: MountFlags,
+        owner: &UserNamespace,
+    ) -> Arc<Mount> {
+        if owner.is_first() {
+            return Mount::new(root, source, flags, owner);
+        }
+        let mount = Mount::new(root, source, flags | MountFlags::NO_DEVICES, owner);
+        mount.locked_flags.store(MountFlags::NO_DEVICES.bits(), Ordering::Relaxed);
+        mount
+    }
+
+    /// The namespace of users in which the file system was made.
+    pub fn owner(&self) -> &UserNamespace {
+        &self.owner
+    }
+
+    // Relaxed ordering, here and below: the locks are set before the mount is in a tree of those that
+    // they bind.
+
+    /// Locks the options that the mount has, since it gets into a tree of other users.
+    pub(super) fn lock_flags(&self) {
+        let kept = self.flags() | MountFlags::ACCESS_TIMES;
+        self.locked_flags.fetch_or(kept.bits(), Ordering::Relaxed);
+    }
+
+    /// Whether the mount stays where it is.
+    pub(super) fn is_locked(&self) -> bool {
+        self.is_locked.load(Ordering::Relaxed)
+    }
+
+    /// Says whether the mount stays where it is; returns what was said before.
+    pub(super) fn set_locked(&self, locked: bool) -> bool {
+        self.is_locked.swap(locked, Ordering::Relaxed)
+    }
+
+    /// Checks that the options may become `new`. `EPERM`.
+    pub(super) fn check_flags(&self, new: MountFlags) -> Result<()> {
+        let locked = MountFlags::from_bits_retain(self.locked_flags.load(Ordering::Relaxed));
+        let (times, others) = (MountFlags::ACCESS_TIMES, MountFlags::ACCESS_TIMES.complement());
+        let old = self.flags();
+        let stays = new.contains(locked & others) && (!locked.contains(times) || new & times == old & times);
+        if stays { Ok(()) } else { Err(Error::EPERM) }
     }
 
     /// A copy that is not attached, with another directory or file of the file system as its root.
     /// It has the same peers and the same master.
     pub(super) fn copy(&self, root: VnodeRef) -> Arc<Mount> {
-        let copy = Mount::new(root, &self.source, self.flags());
+        let copy = Mount::new(root, &self.source, self.flags(), &self.owner);
+        copy.locked_flags.store(self.locked_flags.load(Ordering::Relaxed), Ordering::Relaxed);
+        copy.set_locked(self.is_locked());
         *copy.sharing.lock() = self.sharing();
         copy
     }

@@ -339,7 +339,7 @@ impl Caller<'_> {
     pub async fn change_root(&self, path: &[u8]) -> Result<()> {
         let found = self.find(&At::Current, path, true).await?.location;
         self.check_enter(&found)?;
-        if !self.identity.has(Privilege::ChangeRoot) {
+        if !self.identity.has_own(Privilege::ChangeRoot) {
             return Err(Error::EPERM);
         }
         self.directories.set_root(found);

@@ -221,7 +221,7 @@ impl Caller<'_> {
                 mode |= Mode::SET_GROUP;
             } else if mode.contains(Mode::SET_GROUP | Mode::GROUP_EXECUTE)
                 && !self.identity.in_group(group)
-                && !self.identity.has(crate::Privilege::SetId)
+                && !self.identity.has_over(&above, crate::Privilege::SetId)
             {
                 mode = mode.difference(Mode::SET_GROUP);
             }

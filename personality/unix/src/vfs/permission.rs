@@ -35,11 +35,11 @@ pub fn permitted(metadata: &Metadata, identity: &Identity, access: Access) -> Re
     }
     let directory = metadata.file_type == FileType::Directory;
     let executable = directory || metadata.mode.intersects(Mode::ANY_EXECUTE);
-    if identity.has(Privilege::Override) && (!access.contains(Access::EXECUTE) || executable) {
+    if identity.has_over(metadata, Privilege::Override) && (!access.contains(Access::EXECUTE) || executable) {
         return Ok(());
     }
     let readable = if directory { Access::READ | Access::EXECUTE } else { Access::READ };
-    if identity.has(Privilege::ReadSearch) && readable.contains(access) {
+    if identity.has_over(metadata, Privilege::ReadSearch) && readable.contains(access) {
         return Ok(());
     }
     Err(Error::EACCES)
@@ -82,16 +82,16 @@ impl Caller<'_> {
 
 /// Whether `identity` is the file's owner or has the privilege to act as the owner.
 pub fn is_owner(metadata: &Metadata, identity: &Identity) -> bool {
-    identity.user == metadata.user || identity.has(Privilege::Owner)
+    identity.owns(metadata)
 }
 
 /// Checks that the directory's sticky bit does not keep `identity` from removing or renaming
 /// `victim`. `EPERM`.
 pub(super) fn check_sticky(directory: &Metadata, victim: &Metadata, identity: &Identity) -> Result<()> {
     let free = !directory.mode.contains(Mode::STICKY)
-        || identity.user == victim.user
         || identity.user == directory.user
-        || identity.has(Privilege::Owner);
+        || identity.user == victim.user
+        || identity.has_over(victim, Privilege::Owner);
     if free { Ok(()) } else { Err(Error::EPERM) }
 }
 

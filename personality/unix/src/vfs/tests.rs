@@ -433,7 +433,7 @@ fn mount_options_and_bind_mounts_have_their_effect() {
     w.put("/m/f", b"1");
     w.mkdir("/m/d");
     w.put("/m/d/g", b"g");
-    now(w.caller().remount(b"/m", MountFlags::READ_ONLY | MountFlags::NO_EXECUTE, Some(b""))).unwrap();
+    now(w.caller().remount(b"/m", MountFlags::READ_ONLY | MountFlags::NO_EXECUTE, false, Some(b""))).unwrap();
     assert_eq!(w.open("/m/f", OpenFlags::WRITE).err(), Some(Error::EROFS));
     assert_eq!(w.open("/m/new", CREATE).err(), Some(Error::EROFS));
     assert_eq!(w.rm("/m/f"), Err(Error::EROFS));
@@ -445,7 +445,7 @@ fn mount_options_and_bind_mounts_have_their_effect() {
     w.cd("/b").unwrap();
     assert_eq!(w.pwd(), Ok("/b".into()));
     assert_eq!(w.stat("..").unwrap().number, w.stat("/").unwrap().number);
-    now(w.caller().remount(b"/b", MountFlags::empty(), Some(b""))).unwrap();
+    now(w.caller().remount(b"/b", MountFlags::empty(), false, Some(b""))).unwrap();
     w.put("/b/h", b"h");
     assert_eq!(w.cat("/m/d/h"), Ok(b"h".to_vec()));
     w.mkdir("/n");

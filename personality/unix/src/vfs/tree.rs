@@ -1,8 +1,9 @@
 //! Trees of mounts. Processes of one mount namespace see one tree (mount_namespaces(7)).
 
 use super::mount::{ListedMount, Location, Mount, MountFlags, Sharing};
-use super::propagation::{below, check_types, copy_below, is_under, receivers};
+use super::propagation::{below, check_types, copy_below, is_under, is_within, lock, receivers};
 use super::vnode::{FileSystem, VnodeRef, same};
+use crate::namespace::{self, UserNamespace};
 use crate::sync::{SpinGuard, SpinLock};
 use crate::{Error, Result};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -12,7 +13,9 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 /// The tree of mounts that the processes of a mount namespace see.
 pub struct MountTree {
-    id: u64,
+    number: u64,
+    /// The namespace of users to which the tree belongs.
+    owner: UserNamespace,
     root: SpinLock<Arc<Mount>>,
     /// The mount of files that are in no file system, such as pipes that are opened through a link
     /// to an open file. All trees have the same.
@@ -44,11 +47,8 @@ fn new_group() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-fn new_tree_id() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    // Relaxed ordering: the ids have to be unique, and order nothing else.
-    NEXT.fetch_add(1, Ordering::Relaxed)
-}
+/// The number of the first tree of a system.
+const FIRST: u64 = 0xf000_0001;
 
 /// A change of trees: the lock that every change holds, and the trees that are in use. The trees
 /// are released after the lock.
@@ -73,24 +73,33 @@ impl MountTree {
     pub fn new(root: VnodeRef, source: &str) -> Arc<MountTree> {
         let anonymous = Mount::detached(root.clone(), "none", MountFlags::empty());
         let root = Mount::detached(root, source, MountFlags::empty());
-        let tree = MountTree::of(alloc::vec![root], anonymous, Arc::default());
+        let owner = UserNamespace::default();
+        let tree = MountTree::of(FIRST, owner, alloc::vec![root], anonymous, Arc::default());
         tree.all.lock().push(Arc::downgrade(&tree));
         tree
     }
 
     /// A tree of these mounts, the first of which is that of its root directory.
     fn of(
+        number: u64,
+        owner: UserNamespace,
         mounts: Vec<Arc<Mount>>,
         anonymous: Arc<Mount>,
         all: Arc<SpinLock<Vec<Weak<MountTree>>>>,
     ) -> Arc<MountTree> {
         let (root, mounts) = (SpinLock::new(mounts[0].clone()), SpinLock::new(mounts));
-        Arc::new(MountTree { id: new_tree_id(), root, anonymous, mounts, all })
+        Arc::new(MountTree { number, owner, root, anonymous, mounts, all })
     }
 
-    /// A copy of the tree, which changes independently of it but for what is propagated. Returned
-    /// with it are the locations in the copy that are the same as the given ones.
-    pub(crate) fn copy<const N: usize>(&self, places: [Location; N]) -> (Arc<MountTree>, [Location; N]) {
+    /// A copy of the tree, which changes independently of it but for what is propagated, and belongs
+    /// to `owner`. Other owners cannot undo what has been mounted, nor how, and nothing is propagated
+    /// from them. Returned with it are the locations in the copy that are the same as the given
+    /// ones.
+    pub(crate) fn copy<const N: usize>(
+        &self,
+        places: [Location; N],
+        owner: &UserNamespace,
+    ) -> (Arc<MountTree>, [Location; N]) {
         // The copy is known before the next change, which may be propagated to it.
         let mut all = self.all.lock();
         let copies = copy_below(&self.root.lock().clone(), None, true);
@@ -100,14 +109,47 @@ impl MountTree {
                 None => place,
             });
         let mounts: Vec<_> = copies.into_iter().map(|(_, copy)| copy).collect();
-        let tree = MountTree::of(mounts, self.anonymous.clone(), self.all.clone());
+        if *owner != self.owner {
+            lock(&mounts);
+            for mount in &mounts {
+                let Sharing { peers, master, .. } = mount.sharing();
+                mount.set_sharing(Sharing { master: peers.or(master), ..Sharing::default() });
+            }
+        }
+        let number = namespace::new_number();
+        let anonymous = self.anonymous.clone();
+        let tree = MountTree::of(number, owner.clone(), mounts, anonymous, self.all.clone());
         all.push(Arc::downgrade(&tree));
         (tree, places)
     }
 
-    /// The number that identifies the tree among those of the system; that of the first is 0.
-    pub fn id(&self) -> u64 {
-        self.id
+    /// The number of the tree, which no other namespace has.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The namespace of users to which the tree belongs.
+    pub fn owner(&self) -> &UserNamespace {
+        &self.owner
+    }
+
+    /// Whether a mount is in this tree.
+    pub(crate) fn contains(&self, mount: &Arc<Mount>) -> bool {
+        self.check(mount).is_ok()
+    }
+
+    /// Checks that in this tree a whole file system of this kind can be seen, so that another mount
+    /// of it shows nothing that is hidden from those who see the tree. Returns the options that the
+    /// other mount must have, too. `EPERM`.
+    pub(crate) fn check_visible(&self, kind: &str) -> Result<MountFlags> {
+        let _change = self.change();
+        let shows = |mount: &&Arc<Mount>| {
+            let root = mount.root();
+            let is_hidden = mount.children().iter().any(|child| child.is_locked());
+            mount.file_system().status().kind == kind && root.vnode.place().is_none() && !is_hidden
+        };
+        let found = self.mounts().iter().find(shows).map(|mount| mount.flags());
+        Ok(found.ok_or(Error::EPERM)?.intersection(MountFlags::READ_ONLY))
     }
 
     /// The location of the root directory.
@@ -220,7 +262,11 @@ impl MountTree {
                 let peers = peers.map(|group| *groups.entry((group, index)).or_insert_with(new_group));
                 copy.set_sharing(Sharing { peers, master, unbindable: false });
             }
-            tree.mounts.lock().extend(copies.iter().map(|(_, copy)| copy.clone()));
+            let mounts: Vec<_> = copies.iter().map(|(_, copy)| copy.clone()).collect();
+            if tree.owner != self.owner {
+                lock(&mounts);
+            }
+            tree.mounts.lock().extend(mounts);
             copies[0].1.attach_beneath(at);
         }
         self.mounts.lock().extend(below(mount));
@@ -236,11 +282,19 @@ impl MountTree {
         if at.mount.sharing().unbindable {
             return Err(Error::EINVAL);
         }
-        Ok(copy_below(&at.mount, Some(&at.vnode), recursive)[0].1.clone())
+        let shows = |child: &Arc<Mount>| {
+            child.is_locked() && child.parent().is_some_and(|place| is_within(&place.vnode, &at.vnode))
+        };
+        if !recursive && at.mount.children().iter().any(shows) {
+            return Err(Error::EINVAL);
+        }
+        let copy = copy_below(&at.mount, Some(&at.vnode), recursive)[0].1.clone();
+        copy.set_locked(false);
+        Ok(copy)
     }
 
     /// Removes the mount whose root is at `at`, and the copies to which this is propagated.
-    /// `EINVAL` if that is not the root of a mount of this tree. `EBUSY` while it or such a copy is
+    /// `EINVAL` if that is not the root of a mount of this tree, or the mount stays. `EBUSY` while it or such a copy is
     /// used, unless `detach`: they are then removed from their trees, and kept until their users
     /// are gone.
     pub fn unmount(&self, at: Location, detach: bool) -> Result<()> {
@@ -251,6 +305,9 @@ impl MountTree {
             return Err(Error::EINVAL);
         }
         self.check(&mount)?;
+        if mount.is_locked() {
+            return Err(Error::EINVAL);
+        }
         let parent = mount.parent().ok_or(Error::EBUSY)?;
         // A mount that is not in use has three references: the list's, the parent's and this
         // function's; and one of what is mounted on its root.
@@ -296,18 +353,20 @@ impl MountTree {
         self.mounts.lock().retain(|kept| !ids.contains(&kept.id()));
     }
 
-    /// Changes the options of the mount whose root is at `at`. `EINVAL`.
+    /// Changes the options of the mount whose root is at `at`. `EINVAL`, and `EPERM` if they are
+    /// locked.
     pub fn remount(&self, at: &Location, flags: MountFlags) -> Result<()> {
         if !same(&at.vnode, &at.mount.root().vnode) {
             return Err(Error::EINVAL);
         }
         self.check(&at.mount)?;
+        at.mount.check_flags(flags)?;
         at.mount.set_flags(flags);
         Ok(())
     }
 
     /// Sets and clears options of the mount whose root is at `at`, in this tree or in none; with
-    /// `recursive`, also of the mounts below it. `EINVAL`.
+    /// `recursive`, also of the mounts below it. `EINVAL`; `EPERM` if one is locked.
     pub(crate) fn change_flags(
         &self,
         at: &Location,
@@ -317,9 +376,9 @@ impl MountTree {
     ) -> Result<()> {
         let _change = self.change_at(at)?;
         let chosen = if recursive { below(&at.mount) } else { alloc::vec![at.mount.clone()] };
-        for mount in chosen {
-            mount.set_flags(mount.flags().difference(clear) | set);
-        }
+        let new = |mount: &Mount| mount.flags().difference(clear) | set;
+        chosen.iter().try_for_each(|mount| mount.check_flags(new(mount)))?;
+        chosen.iter().for_each(|mount| mount.set_flags(new(mount)));
         Ok(())
     }
 
@@ -380,7 +439,8 @@ impl MountTree {
     }
 
     /// Moves the mount whose root is at `from` to a location outside it, else `ELOOP`. `EINVAL`
-    /// unless both are in this tree and of one kind, or if the mount is in one that is shared.
+    /// unless both are in this tree and of one kind, or if the mount stays or is in one that is
+    /// shared.
     pub fn move_mount(&self, from: &Location, to: Location) -> Result<()> {
         let change = self.change();
         let to = to.visible();
@@ -391,7 +451,7 @@ impl MountTree {
         }
         check_types(&to, &from.vnode).map_err(|_| Error::EINVAL)?;
         let old = from.mount.parent().ok_or(Error::EINVAL)?;
-        if old.mount.sharing().peers.is_some() {
+        if old.mount.sharing().peers.is_some() || from.mount.is_locked() {
             return Err(Error::EINVAL);
         }
         if is_under(&to.mount, &from.mount) {
@@ -426,9 +486,12 @@ impl MountTree {
             || is_shared(new.mount.parent())
             || is_shared(root.mount.parent())
             || put.mount.sharing().peers.is_some()
+            || new.mount.is_locked()
         {
             return Err(Error::EINVAL);
         }
+        // What stayed at the place of the old root is now the new one.
+        new.mount.set_locked(root.mount.set_locked(false));
         new.mount.detach();
         match root.mount.detach() {
             Some(place) => new.mount.attach(place),

@@ -1,6 +1,7 @@
 //! Tests of mount namespaces, of what is propagated, and of pivot_root.
 
 use super::*;
+use crate::namespace::UserNamespace;
 use crate::testing::{World, memory, now};
 use crate::tmpfs::{Tmpfs, TmpfsOptions};
 
@@ -21,7 +22,7 @@ impl World {
     /// Does something in another namespace, which begins as a copy of this one.
     fn elsewhere<T>(&self, work: impl FnOnce(&Caller<'_>, &Directories) -> T) -> T {
         let directories = self.directories.copy();
-        directories.unshare_mounts();
+        directories.unshare_mounts(&UserNamespace::FIRST);
         let caller = Caller { directories: &directories, ..self.caller() };
         work(&caller, &directories)
     }
@@ -53,7 +54,7 @@ fn a_namespace_changes_alone_and_leaves_nothing_behind() {
         let tree = directories.tree();
         assert_eq!(tree.unmount(foreign.clone(), true), Err(Error::EINVAL));
         assert_eq!(tree.copy_at(&foreign, false).err(), Some(Error::EINVAL));
-        assert_ne!(tree.id(), w.vfs.tree.id());
+        assert_ne!(tree.number(), w.vfs.tree.number());
         Arc::downgrade(&tree.mounts()[1])
     });
     assert_eq!(kept.strong_count(), 0, "the mounts of the namespace are released");

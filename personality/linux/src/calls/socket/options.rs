@@ -134,7 +134,7 @@ pub(crate) async fn getsockopt<M: Machine>(call: &Call<'_, M>) -> Done {
     };
     let value = match own {
         Some(value) => value?,
-        None => option_value(&socket, &socket.options(), call.uint(2))?,
+        None => option_value(call, &socket, &socket.options(), call.uint(2))?,
     };
     let shown = &value[..value.len().min(room)];
     call.write(call.arg(3), shown).await?;
@@ -142,7 +142,12 @@ pub(crate) async fn getsockopt<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-fn option_value(socket: &Socket, options: &SocketOptions, option: u32) -> Result<Vec<u8>> {
+fn option_value<M: Machine>(
+    call: &Call<'_, M>,
+    socket: &Socket,
+    options: &SocketOptions,
+    option: u32,
+) -> Result<Vec<u8>> {
     let number = |number: u32| number.to_le_bytes().to_vec();
     let time = |time: Option<Duration>| to_timeval(time.unwrap_or_default()).to_vec();
     Ok(match option {
@@ -156,7 +161,7 @@ fn option_value(socket: &Socket, options: &SocketOptions, option: u32) -> Result
         }
         PASS_CREDENTIALS => number(options.pass_credentials.into()),
         PEER_CREDENTIALS => match socket.peer_credentials() {
-            Some(credentials) => to_credentials(credentials).to_vec(),
+            Some(credentials) => to_credentials(call.shown_peer(credentials)).to_vec(),
             // There is no peer: no process, and the ids that mean "no user" and "no group".
             None => [number(0), number(u32::MAX), number(u32::MAX)].concat(),
         },

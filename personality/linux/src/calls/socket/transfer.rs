@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use mach::Machine;
 use unix::file::OpenFile;
 use unix::memory::UserRanges;
+use unix::socket::PeerCredentials;
 use unix::vfs::OpenFlags;
 use unix::{Error, Result, UserBuffer};
 
@@ -115,6 +116,14 @@ async fn send_message<M: Machine>(
     if header.control_length > 0 {
         let bytes = call.memory().read_bytes(header.control, header.control_length as usize).await?;
         sending.control = control(&bytes)?;
+        if let Some(shown) = &mut sending.control.credentials {
+            let process = i32::try_from(shown.process).map_err(|_| Error::ESRCH)?;
+            *shown = PeerCredentials {
+                process: call.id(process)?.number(),
+                user: call.user(shown.user)?,
+                group: call.group(shown.group)?,
+            };
+        }
         let descriptors = call.thread.descriptors();
         let files = sending.control.descriptors.iter().map(|number| descriptors.get(*number));
         sending.files = files.collect::<Result<Vec<_>>>()?;
@@ -211,7 +220,7 @@ async fn receive_message<M: Machine>(
     let room = if header.control == 0 { 0 } else { header.control_length.min(1 << 20) as usize };
     let mut control = ControlWriter::new(room);
     if let Some(credentials) = received.credentials {
-        control.credentials(credentials);
+        control.credentials(call.shown_peer(credentials));
     }
     for (level, kind, data) in &received.control {
         control.append(*level, *kind, data);

@@ -54,9 +54,12 @@ impl Table {
         self.tell_process(tracer.process, tid, status.event());
     }
 
-    /// Whether zombie `pid` is reported to its tracer first, which this tells.
+    /// Whether the parent of zombie `pid` has to wait: for its tracer, which this tells, or for the end
+    /// of other processes of its namespace.
     pub(in crate::process) fn zombie_is_held(&mut self, pid: Pid, event: ChildEvent) -> bool {
-        let Some(tracer) = self.processes.get(&pid).and_then(|process| process.tracer) else { return false };
+        let Some(tracer) = self.processes.get(&pid).and_then(|process| process.tracer) else {
+            return self.waits_for_namespace(pid);
+        };
         self.tell_process(tracer.process, pid, event);
         true
     }
@@ -67,7 +70,8 @@ impl Table {
         if let Some(process) = tracer.and_then(|tracer| self.processes.get_mut(&tracer.process)) {
             process.tracees.remove(&pid);
         }
-        self.change_state(pid, |state| state.is_held = false);
+        let is_held = self.waits_for_namespace(pid);
+        self.change_state(pid, |state| state.is_held = is_held);
         if self.processes.get(&pid).is_some_and(Process::is_zombie) {
             self.notify_parent_of_exit(pid);
         }

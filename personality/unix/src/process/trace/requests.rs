@@ -83,7 +83,10 @@ impl Table {
     /// itself; true if there is no tracer.
     pub fn tracer_may_gain(&self, tid: Pid) -> bool {
         let Some(tracing) = self.tracing(tid) else { return true };
-        self.thread(tracing.tracer.thread).is_ok_and(|tracer| tracer.credentials.has(Privilege::Inspect))
+        let (Ok(tracer), Ok(thread)) = (self.thread(tracing.tracer.thread), self.thread(tid)) else {
+            return false;
+        };
+        tracer.credentials.has_in(&thread.credentials.namespace, Privilege::Inspect)
     }
 
     /// Sets the options of a stopped tracee. `ESRCH`.
@@ -120,14 +123,16 @@ impl Table {
         let stop = self.tracing_mut(tid).and_then(|tracing| tracing.stop.take());
         let sender = self.thread(tracer).map_or((0, 0), |t| (t.pid.number(), t.credentials.user.real));
         let cause = crate::signal::Cause::Kill { process: sender.0, user: sender.1 };
-        let new = |signal| match information {
+        let pid = self.thread(tid).map_or(tid, |thread| thread.pid);
+        let own = self.seen_by(pid, SignalInformation { signal: Signal::STOP, error: 0, cause });
+        let new = |signal, cause| match information {
             Some(information) if information.signal == signal => information,
             _ => SignalInformation { signal, error: 0, cause },
         };
         match stop {
             Some(TraceStop::Signal(_)) => {
                 let blocked = |t: &crate::process::Thread, signal| t.blocked.contains(signal);
-                let injected = signal.map(new);
+                let injected = signal.map(|signal| new(signal, own.cause));
                 let later = self.threads.get_mut(&tid).and_then(|thread| {
                     thread.injected = injected.filter(|i| !blocked(thread, i.signal));
                     injected.filter(|i| blocked(thread, i.signal))
@@ -138,7 +143,7 @@ impl Table {
             }
             Some(TraceStop::Call { .. } | TraceStop::Handler) => {
                 if let Some(signal) = signal {
-                    self.generate_for_thread(tid, new(signal));
+                    self.generate_for_thread(tid, new(signal, cause));
                 }
             }
             _ => {}

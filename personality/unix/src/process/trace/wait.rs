@@ -67,13 +67,13 @@ impl Table {
         let wanted = |tid: &&Pid| self.waits_for(caller, **tid, which, options);
         let ended = process.ended_tracees.iter().find(|(tid, _)| wanted(tid));
         if let Some((tid, status)) = ended.filter(|_| options.ended) {
-            let (pid, event) = (*tid, status.event());
+            let (pid, event, number) = (*tid, status.event(), self.number_for(parent, *tid));
             if !options.keep {
                 self.processes.get_mut(&parent)?.ended_tracees.remove(&pid);
                 self.held_ids.remove(&pid);
                 self.release_id(pid);
             }
-            return Some(ChildReport { pid, user: 0, event, usage: Usage::default() });
+            return Some(ChildReport { pid, number, user: 0, event, usage: Usage::default() });
         }
         let found = process.tracees.iter().filter(wanted).find_map(|tid| {
             let event = match self.tracing(*tid) {
@@ -83,6 +83,7 @@ impl Table {
             event.map(|event| (*tid, event))
         });
         let (tid, event) = found?;
+        let number = self.number_for(parent, tid);
         let (user, usage) = match self.thread(tid) {
             Ok(thread) => (thread.credentials.user.real, thread.usage()),
             Err(_) => self.process(tid).map_or((0, Usage::default()), |process| {
@@ -95,7 +96,7 @@ impl Table {
                 None => self.give_zombie_back(tid),
             }
         }
-        Some(ChildReport { pid: tid, user, event, usage })
+        Some(ChildReport { pid: tid, number, user, event, usage })
     }
 
     /// The stop of a tracee that wait has not reported yet.
