@@ -7,7 +7,7 @@
 #   cable.py driver HOST COUNT SIZE TIMES   the same again and again on the same connections, until
 #                                           the drivers of both machines were started again so often
 #   cable.py datagrams HOST COUNT           datagrams, which are sent until they are answered
-#   cable.py connections HOST COUNT         connections, ten at a time, with a word both ways each
+#   cable.py connections HOST COUNT         connections, fifty at a time, with a word both ways each
 #   cable.py addresses FIRST SECOND         a server of DHCP that grants the first address until it is
 #                                           declined, and then the second
 import asyncio, hashlib, socket, sys
@@ -121,7 +121,7 @@ def datagrams(host, count):
 
 
 async def connections(host, count):
-    free = asyncio.Semaphore(10)
+    free = asyncio.Semaphore(50)
 
     async def connection(number):
         async with free:
