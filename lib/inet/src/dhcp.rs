@@ -25,8 +25,8 @@ const SHORTEST: Duration = Duration::from_secs(60);
 const WANTED: [u8; 7] = [1, 3, 6, 12, 15, 26, 28];
 /// The option with the host name.
 const HOST_NAME: u8 = 12;
-/// Questions of ARP after which a granted address counts as free, and the time after each. A network
-/// of today answers within milliseconds; RFC 5227 waits for seconds.
+/// Questions of ARP after which a granted address counts as free, and the time after each. A
+/// network of today answers within milliseconds; RFC 5227 waits for seconds.
 const PROBES: u32 = 2;
 const PROBE: Duration = Duration::from_millis(250);
 /// How long no server is asked after an address was declined (RFC 2131, 3.1).

@@ -95,14 +95,18 @@ impl<'a> Client<'a> {
         self.ends = Some(ends);
     }
 
-    /// The driver has ended: its lanes are not used any more. Frames wait for the next driver.
+    /// The driver has ended: its lanes are not used any more. Frames that it has not sent wait for
+    /// the next driver.
     pub fn detach(&mut self) {
+        // If it has ended because of a fault, what it says last may be wrong. The next driver shall
+        // not suffer for it: then more frames are sent again.
+        let _ = self.collect();
         self.ends = None;
     }
 
     /// From now on there is no driver: nothing is sent or received.
     pub fn fail(&mut self) {
-        self.detach();
+        self.ends = None;
         self.is_gone = true;
     }
 
@@ -125,8 +129,8 @@ impl<'a> Client<'a> {
             return Err(Refused::Length);
         }
         let pieces = (HEAD + frame.len()).div_ceil(BUFFER);
-        if self.free.len() < pieces {
-            self.collect();
+        if self.free.len() < pieces && self.collect().is_none() {
+            self.fail();
         }
         if self.free.len() < pieces || self.ends.is_none() {
             return Err(if self.is_gone { Refused::Gone } else { Refused::Full });
@@ -149,11 +153,10 @@ impl<'a> Client<'a> {
         Ok(())
     }
 
-    /// Takes back the buffers of frames that were sent.
-    fn collect(&mut self) {
+    /// Takes back the buffers of frames that were sent. `None`: the driver has broken the rules.
+    fn collect(&mut self) -> Option<()> {
         while let Some(ends) = &mut self.ends {
-            let Ok(word) = ends.sent.receive() else { return self.fail() };
-            let Some(word) = word else { return };
+            let Some(word) = ends.sent.receive().ok()? else { break };
             // The driver names the first buffer of a frame.
             let first = Word::read(word).map(|word| word.buffer);
             let mut begins = true;
@@ -162,7 +165,7 @@ impl<'a> Client<'a> {
                 begins = !word.more;
                 is_first
             });
-            let Some(at) = at else { return self.fail() };
+            let at = at?;
             while let Some(word) = self.outstanding.remove(at) {
                 self.free.push(word.buffer);
                 if !word.more {
@@ -170,6 +173,7 @@ impl<'a> Client<'a> {
                 }
             }
         }
+        Some(())
     }
 
     /// Takes the next received frame, if there is one: its bytes replace those in `frame`. The head

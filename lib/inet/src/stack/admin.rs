@@ -330,8 +330,8 @@ impl Stack {
         self.end_dhcp(interface)
     }
 
-    /// The address that a DHCP server granted to the interface last, if another system has it and no
-    /// other address was granted since.
+    /// The address that a DHCP server granted to the interface last, if another system has it and
+    /// no other address was granted since.
     pub fn declined(&self, interface: InterfaceIndex) -> Option<Declined> {
         self.dhcp.iter().find(|entry| entry.interface == interface)?.declined
     }

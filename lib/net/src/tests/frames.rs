@@ -50,6 +50,51 @@ fn sides_that_both_sleep_do_not_wake_each_other() {
 }
 
 #[test]
+fn frames_that_a_driver_has_sent_are_not_sent_again_after_its_end() {
+    let (memory, area) = (Memory::new(), Area::default());
+    let mut client = Client::new(memory.buffers());
+    client.restart(&area);
+    let mut device = Device::new(&area);
+    let bytes: Vec<_> = (0..8).map(|number| frame(number, 60)).collect();
+    for frame in &bytes {
+        client.send(&Head::default(), frame).unwrap();
+    }
+    // The driver ends when it has sent some of them, and has taken one more.
+    for _ in 0..5 {
+        let sent = device.driver.take().unwrap();
+        device.driver.sent(&sent);
+    }
+    device.driver.take().unwrap();
+    client.detach();
+    let area = Area::default();
+    client.restart(&area);
+    let mut device = Device::new(&area);
+    let again: Vec<_> =
+        core::iter::from_fn(|| device.driver.take()).map(|sent| memory.read(&sent).1).collect();
+    assert_eq!(again, bytes[5..]);
+}
+
+#[test]
+fn what_a_driver_that_has_ended_left_of_nonsense_is_no_fault_of_the_next() {
+    let (memory, area) = (Memory::new(), Area::default());
+    let mut client = Client::new(memory.buffers());
+    client.restart(&area);
+    let mut device = Device::new(&area);
+    client.send(&Head::default(), &[7; 60]).unwrap();
+    let sent = device.driver.take().unwrap();
+    // It says twice that the frame was sent.
+    device.driver.sent(&sent);
+    device.driver.sent(&sent);
+    client.detach();
+    assert!(!client.is_gone());
+    let area = Area::default();
+    client.restart(&area);
+    client.send(&Head::default(), &[8; 60]).unwrap();
+    let mut device = Device::new(&area);
+    assert_eq!(memory.read(&device.driver.take().unwrap()).1, [8; 60]);
+}
+
+#[test]
 fn frames_that_are_none_are_refused() {
     let (memory, area) = (Memory::new(), Area::default());
     let mut client = Client::new(memory.buffers());
