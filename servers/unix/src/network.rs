@@ -207,7 +207,7 @@ pub(crate) async fn configure(
     }
     let (mut known, mut looks) = (None, 0);
     loop {
-        let lease = network.with(|stack| stack.lease(index).cloned());
+        let lease = network.with(|stack| stack.lease(index));
         if let Some(lease) = lease
             && known.as_ref() != Some(&lease.name_servers)
         {

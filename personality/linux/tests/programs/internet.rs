@@ -1,7 +1,8 @@
 //! Tests of sockets of the internet domains and of netlink, through the system calls of programs.
 
-use crate::world::{DATA, Gone, Program};
-use crate::{EAGAIN, bytes, run};
+use crate::world::{DATA, Gone, Program, World};
+use crate::{EAGAIN, bytes, run, run_in};
+use unix::testing::NetworkTask;
 
 const V4: u64 = 2;
 const STREAM: u64 = 1;
@@ -304,6 +305,54 @@ fn netlink_refuses_short_requests_and_says_that_answers_were_lost() {
         }
         assert_eq!(p.call(45, &[0, DATA, 1, 0x40, 0, 0]).await?, -105, "ENOBUFS");
         assert_eq!(p.call(45, &[0, DATA, 1, 0x40, 0, 0]).await?, 1);
+        Ok(())
+    });
+}
+
+#[test]
+fn all_of_this_is_so_with_the_network_in_another_task() {
+    let tests: &[fn()] = &[
+        a_server_and_a_client_exchange_bytes_over_the_loopback,
+        a_connection_that_need_not_wait_is_made_refused_and_polled,
+        datagrams_arrive_whole_with_what_the_receiver_asked_for,
+        a_message_shows_nothing_of_longer_ones_before_it,
+        a_datagram_of_the_unix_domain_arrives_in_memory_that_was_never_touched,
+        low_ports_and_raw_sockets_need_privileges,
+        netlink_lists_the_loopback_with_its_addresses,
+        what_a_call_refuses_changes_nothing,
+        netlink_refuses_short_requests_and_says_that_answers_were_lost,
+    ];
+    for test in tests {
+        unix::testing::elsewhere(test);
+    }
+}
+
+#[test]
+fn sockets_end_with_the_task_that_has_them_and_new_ones_are_of_the_next_task() {
+    let world = {
+        let mut made = None;
+        unix::testing::elsewhere(|| made = Some(World::new()));
+        made.unwrap()
+    };
+    let (network, environment) = (world.system.vfs().network.clone(), world.system.environment().clone());
+    run_in(&world, async move |p| {
+        assert_eq!(p.call(41, &[V4, DATAGRAM, 0]).await?, 0);
+        let bound = bind(p, 0).await?;
+        assert_eq!(p.call(7, &[DATA + 0x300, 0, 0]).await?, 0);
+        network.disconnect();
+        // What waits is woken by the end, and a wait after it does not begin.
+        p.store(DATA, &bytes(&[1 << 32])).await?;
+        assert_eq!(p.call(7, &[DATA, 1, 1000]).await?, 1);
+        let ready = p.load_u64(DATA).await? >> 48;
+        assert_eq!(ready & (1 | 8 | 16), 1 | 8 | 16, "POLLIN, POLLERR, POLLHUP");
+        assert_eq!(p.call(0, &[0, DATA, 10]).await?, -104, "ECONNRESET");
+        assert_eq!(option(p, 0, 1, 4).await?, 104, "SO_ERROR");
+        assert_eq!(p.call(41, &[V4, STREAM, 0]).await?, -100, "ENETDOWN: there is no task");
+        network.connect(Box::new(NetworkTask::new(&network.attachment(), environment.clone())));
+        assert_eq!(p.call(41, &[V4, DATAGRAM, 0]).await?, 1);
+        here(p, bound).await?;
+        assert_eq!(p.call(49, &[1, NAME, 16]).await?, 0, "the address is free");
+        assert_eq!(p.call(0, &[0, DATA, 10]).await?, -104, "the old socket stays what it is");
         Ok(())
     });
 }

@@ -8,7 +8,8 @@ use crate::layout::interface::{device_type, flags, set_flags, state};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use inet::{
-    Address, Instant, Interface, InterfaceIndex, Neighbour, NeighbourState, Prefix, Route, RouteOrigin, Stack,
+    Address, Instant, Interface, InterfaceIndex, Internet, Neighbour, NeighbourState, Prefix, Route,
+    RouteOrigin,
 };
 use unix::network::Network;
 use unix::vfs::Caller;
@@ -54,19 +55,22 @@ pub(super) fn answer(
     let is_wanted = |ip: IpAddr| family == 0 || family == family_of(ip);
     let now = network.now();
     network.with(|stack| match (request.kind, is_dump) {
-        (GET_LINK, true) => Ok(stack.interfaces().map(|i| link(i, request, port, MULTIPART)).collect()),
+        (GET_LINK, true) => {
+            Ok(stack.interfaces().iter().map(|i| link(i, request, port, MULTIPART)).collect())
+        }
         (GET_LINK, false) => {
             let interface = interface(stack, request, LINK, 3)?;
-            let known = stack.interfaces().find(|i| i.index == interface).ok_or(Error::ENODEV)?;
-            Ok(alloc::vec![link(known, request, port, 0)])
+            let known = stack.interface(interface).ok_or(Error::ENODEV)?;
+            Ok(alloc::vec![link(&known, request, port, 0)])
         }
         (GET_ADDRESS, true) => {
-            let wanted = stack.addresses().filter(|a| is_wanted(a.prefix.address));
-            let one = |a: &Address| address(stack, a, now, request, port);
-            Ok(wanted.map(one).collect())
+            let all = stack.addresses();
+            let wanted = all.iter().filter(|a| is_wanted(a.prefix.address));
+            Ok(wanted.map(|a| address(stack, a, now, request, port)).collect())
         }
         (GET_ROUTE, true) => {
-            let wanted = stack.routes().filter(|r| is_wanted(r.destination.address));
+            let all = stack.routes();
+            let wanted = all.iter().filter(|r| is_wanted(r.destination.address));
             Ok(wanted.map(|r| route(r, request, port, MULTIPART)).collect())
         }
         (GET_ROUTE, false) => {
@@ -77,8 +81,9 @@ pub(super) fn answer(
             Ok(alloc::vec![route(&found, request, port, 0)])
         }
         (GET_NEIGHBOUR, true) => {
-            let wanted = stack.neighbours().filter(|n| is_wanted(n.address));
-            Ok(wanted.map(|n| neighbour(&n, request, port)).collect())
+            let all = stack.neighbours();
+            let wanted = all.iter().filter(|n| is_wanted(n.address));
+            Ok(wanted.map(|n| neighbour(n, request, port)).collect())
         }
         // There are no rules, queues and the like to be listed.
         (_, true) => Ok(Vec::new()),
@@ -108,14 +113,14 @@ fn ip(bytes: &[u8]) -> Result<IpAddr> {
 
 /// The interface that a request about one names: by the number in its fixed part, or else by the
 /// attribute `name`. `ENODEV`.
-fn interface(stack: &Stack, request: &Request<'_>, fixed: usize, name: u16) -> Result<InterfaceIndex> {
+fn interface(stack: &mut Internet, request: &Request<'_>, fixed: usize, name: u16) -> Result<InterfaceIndex> {
     let index = request.body().u32_at(4)?;
     let name = request.attribute(fixed, name).map(|name| name.strip_suffix(b"\0").unwrap_or(name));
-    let is_it = |i: &&Interface| match (index, name) {
+    let is_it = |i: &Interface| match (index, name) {
         (0, Some(name)) => i.name.as_bytes() == name,
         _ => i.index.0 == index,
     };
-    stack.interfaces().find(is_it).map(|i| i.index).ok_or(Error::ENODEV)
+    stack.interfaces().into_iter().find(is_it).map(|i| i.index).ok_or(Error::ENODEV)
 }
 
 fn link(interface: &Interface, request: &Request<'_>, port: u32, multipart: u16) -> Vec<u8> {
@@ -177,7 +182,7 @@ fn scope(address: IpAddr) -> u8 {
     }
 }
 
-fn address(stack: &Stack, known: &Address, now: Instant, request: &Request<'_>, port: u32) -> Vec<u8> {
+fn address(stack: &mut Internet, known: &Address, now: Instant, request: &Request<'_>, port: u32) -> Vec<u8> {
     const DEPRECATED: u32 = 0x20;
     const TENTATIVE: u32 = 0x40;
     const PERMANENT: u32 = 0x80;
@@ -193,12 +198,12 @@ fn address(stack: &Stack, known: &Address, now: Instant, request: &Request<'_>, 
     let mut message = Message::answer(request, port, NEW_ADDRESS, MULTIPART, &fixed).bytes(1, &octets(ip));
     if let IpAddr::V4(own) = ip {
         message = message.bytes(2, &octets(ip));
-        let name = stack.interfaces().find(|i| i.index == known.interface).map(|i| &*i.name);
+        let name = stack.interface(known.interface).map(|i| i.name);
         if !own.is_loopback() && length < 31 {
             let all = u32::from(own) | u32::MAX.checked_shr(length.into()).unwrap_or(0);
             message = message.bytes(4, &all.to_be_bytes());
         }
-        message = message.text(3, name.unwrap_or_default());
+        message = message.text(3, &name.unwrap_or_default());
     }
     message.u32(8, flags).bytes(6, &lifetimes).done()
 }
@@ -251,7 +256,7 @@ fn neighbour(known: &Neighbour, request: &Request<'_>, port: u32) -> Vec<u8> {
 }
 
 /// Does a request that changes something.
-fn change(stack: &mut Stack, request: &Request<'_>) -> Result<()> {
+fn change(stack: &mut Internet, request: &Request<'_>) -> Result<()> {
     let body = request.body();
     match request.kind {
         NEW_LINK | SET_LINK => {
@@ -294,7 +299,7 @@ fn change(stack: &mut Stack, request: &Request<'_>) -> Result<()> {
     }
 }
 
-fn change_route(stack: &mut Stack, request: &Request<'_>) -> Result<()> {
+fn change_route(stack: &mut Internet, request: &Request<'_>) -> Result<()> {
     let body = request.body();
     let [family, length, ..] = *body else { return Err(Error::EINVAL) };
     let attribute = |kind| request.attribute(ROUTE, kind).map(ip).transpose();
