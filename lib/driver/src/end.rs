@@ -17,7 +17,7 @@ static LEFT: AtomicU64 = AtomicU64::new(0);
 ///
 /// # Panics
 /// If the number is none.
-pub(crate) fn prepare() {
+pub fn prepare() {
     let Some((name, arguments)) = start_page::read() else { return };
     let Some(count) = arguments.split_whitespace().find_map(|word| word.strip_prefix("end-after=")) else {
         return;
