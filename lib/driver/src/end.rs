@@ -18,7 +18,7 @@ static LEFT: AtomicU64 = AtomicU64::new(0);
 ///
 /// # Panics
 /// If a number is none.
-pub(crate) fn prepare() {
+pub fn prepare() {
     let Some((name, arguments)) = start_page::read() else { return };
     let number = |name: &str| {
         let value = arguments.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));

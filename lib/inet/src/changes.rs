@@ -23,6 +23,10 @@ impl Net {
         }
     }
 
+    pub(crate) fn has_changes(&self) -> bool {
+        !self.changes.queue.is_empty()
+    }
+
     pub(crate) fn next_change(&mut self) -> Option<Change> {
         self.changes.queue.pop_front()
     }

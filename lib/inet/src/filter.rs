@@ -89,6 +89,15 @@ impl Program {
         Ok(program)
     }
 
+    /// Appends the program's bytes, of which [`Program::new`] makes it again.
+    pub(crate) fn write(&self, to: &mut Vec<u8>) {
+        for &Instruction { code, if_true, if_false, operand } in &self.0 {
+            to.extend(code.to_le_bytes());
+            to.extend([if_true, if_false]);
+            to.extend(operand.to_le_bytes());
+        }
+    }
+
     /// How many instructions the program has.
     pub fn length(&self) -> usize {
         self.0.len()

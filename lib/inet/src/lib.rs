@@ -27,6 +27,7 @@ mod neighbour;
 mod net;
 mod output;
 mod path;
+pub mod placement;
 mod ring;
 mod slab;
 mod socket;
@@ -35,8 +36,10 @@ mod table;
 mod tcp;
 mod time;
 mod types;
+mod wire;
 
 pub use error::{Error, Result};
+pub use placement::Internet;
 pub use stack::Stack;
 pub use time::Instant;
 pub use types::*;

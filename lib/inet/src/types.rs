@@ -223,6 +223,13 @@ impl HeaderOptions {
         options
     }
 
+    /// Options of these bytes; nothing if a header has no room for so many.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<HeaderOptions> {
+        let mut options = HeaderOptions { length: bytes.len().try_into().ok()?, ..HeaderOptions::default() };
+        options.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(options)
+    }
+
     /// The bytes after the fixed header, with those that fill it up: nothing if there are none.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length.into()]

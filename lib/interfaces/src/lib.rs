@@ -34,6 +34,11 @@ pub mod input;
 #[allow(clippy::all, reason = "written by a program")]
 pub mod net;
 
+/// The interface of the internet protocols in a task of their own.
+#[rustfmt::skip]
+#[allow(clippy::all, reason = "written by a program")]
+pub mod network;
+
 /// The interface of root to the servers that it has started.
 #[rustfmt::skip]
 #[allow(clippy::all, reason = "written by a program")]

@@ -5,6 +5,7 @@ use crate::ipc;
 use crate::registers::{self, RegisterMessage};
 use crate::utcb;
 use direct::{Registers, Reply, Transport};
+use x2::extension::ACCEPT_NOTIFICATION;
 use x2::message::BUFFER_REGISTERS;
 use x2::{
     Acceptor, Fpage, IpcError, IpcErrorKind, IpcPhase, MessageTag, StringDescriptor, ThreadId, Time, Timeouts,
@@ -15,9 +16,20 @@ const HERE: usize = registers::WORDS + 1;
 
 /// The calling thread's message registers and IPC. From the first word of a request until the call,
 /// no other code may use the message registers.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Direct {
     words: [u64; HERE],
+    /// How long a call may take.
+    patience: Timeouts,
+    /// What BR0 says of notifications.
+    notifications: u64,
+}
+
+impl Default for Direct {
+    #[inline(always)]
+    fn default() -> Direct {
+        Direct { words: [0; HERE], patience: Timeouts::NEVER, notifications: 0 }
+    }
 }
 
 impl Registers for Direct {
@@ -42,7 +54,7 @@ impl Transport for Direct {
         rooms: &mut [&mut [u8]],
     ) -> Result<MessageTag, IpcError> {
         let tag = self.with_strings(tag, strings);
-        let received = self.accepting(rooms, |this| this.ipc(to, to, Timeouts::NEVER, tag));
+        let received = self.accepting(rooms, |this| this.ipc(to, to, this.patience, tag));
         received.map(|(_, tag)| tag)
     }
 
@@ -54,6 +66,18 @@ impl Transport for Direct {
 }
 
 impl Direct {
+    /// The registers of a thread that accepts notifications, which receiving strings leaves so.
+    #[inline(always)]
+    pub fn notified() -> Direct {
+        Direct { notifications: ACCEPT_NOTIFICATION, ..Direct::default() }
+    }
+
+    /// Limits the time of each phase of a call.
+    #[inline(always)]
+    pub fn within(self, time: Time) -> Direct {
+        Direct { patience: Timeouts::new(time, time), ..self }
+    }
+
     /// Receives a request from any thread, and blocks until there is one. String items are received
     /// into `rooms`.
     ///
@@ -173,11 +197,13 @@ impl Direct {
                 utcb::set_buffer_register(2 + 2 * index, room.as_mut_ptr() as u64);
             }
         }
+        let accepted = Acceptor::new(Fpage::NIL, true).raw() | self.notifications;
         // SAFETY: the buffers are borrowed until the end of this function; the window for pages is
         // empty.
-        unsafe { utcb::accept(Acceptor::new(Fpage::NIL, true)) };
+        unsafe { utcb::accept(Acceptor::from_raw(accepted)) };
         let received = receive(self);
-        utcb::accept_untyped_words();
+        // SAFETY: neither pages nor strings are accepted.
+        unsafe { utcb::accept(Acceptor::from_raw(self.notifications)) };
         received
     }
 }

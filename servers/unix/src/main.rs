@@ -14,6 +14,7 @@ mod entropy;
 mod environment;
 mod host;
 mod network;
+mod network_task;
 mod places;
 mod port;
 mod processor;
@@ -39,6 +40,7 @@ use mach::Machine;
 use mach::vm::Vm;
 use mach_l4::{Configuration, L4Machine};
 use network::Card;
+use network_task::NetworkTask;
 use port::{Port, VirtualPorts};
 use report::{Failure, say};
 use rt::root::{self, End};
@@ -117,7 +119,9 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let source = Source::open();
     let shares = Shares::open();
     let disks = disk::reserve();
-    let card = Card::open();
+    let network_task = NetworkTask::open();
+    // The interface is the task's, if there is one.
+    let card = if network_task.is_none() { Card::open() } else { None };
     let streams = Streams::open(options.streams).map_err(Failure::NoStreams)?;
     let console = system_clock();
     let root = match &options.root {
@@ -170,10 +174,11 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     }
     let moments = Moments { begun, console, files: console };
     let told: Vec<_> = disks.iter().map(|(disk, _)| disk.clone()).collect();
-    let told_card = card.clone();
+    let (told_card, told_task) = (card.clone(), network_task.clone());
     let devices = Devices {
         port: port.clone(),
         card,
+        network_task,
         consoles: consoles.clone(),
         streams: streams.clone(),
         shares: shares.clone(),
@@ -196,6 +201,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         shares.notified(bits);
         told.iter().for_each(|disk| disk.notified(bits));
         told_card.iter().for_each(|card| card.notified(bits));
+        told_task.iter().for_each(|task| task.notified(bits));
         streams.notified(bits);
     })
 }
@@ -207,6 +213,7 @@ type UnixServer = Server<L4Machine, L4Driver, Personalities<L4Machine>>;
 struct Devices {
     port: Arc<Port>,
     card: Option<Arc<Card>>,
+    network_task: Option<Arc<NetworkTask>>,
     consoles: VirtualPorts,
     streams: Streams,
     shares: Arc<Shares>,
@@ -222,7 +229,7 @@ async fn live(
     devices: Devices,
     moments: Moments,
 ) -> unix::Result<u8> {
-    let Devices { port, card, consoles, streams, shares, disks } = devices;
+    let Devices { port, card, network_task, consoles, streams, shares, disks } = devices;
     let (vm, environment, root) = (parts.vm.clone(), parts.environment.clone(), parts.root.clone());
     let driver = server.driver();
     parts.file_systems = file_systems(&server, &parts, machine, &shares);
@@ -275,9 +282,14 @@ async fn live(
         connect_network(&server, &started, card)?;
     }
     let network = started.system.vfs().network.clone();
-    // Not every system has an init that does it, and programs expect 127.0.0.1.
-    network.with(|stack| stack.set_up(LOOPBACK, true))?;
-    driver.spawn_system_task(async move { network.drive().await })?;
+    match network_task {
+        Some(task) => connect_network_task(&server, &started, task)?,
+        None => {
+            // Not every system has an init that does it, and programs expect 127.0.0.1.
+            network.with(|stack| stack.set_up(LOOPBACK, true))?;
+            driver.spawn_system_task(async move { network.drive().await })?;
+        }
+    }
     let (system, clock) = (started.system.clone(), started.system.environment().clone());
     driver.spawn_system_task(async move {
         let mut next_check = clock.monotonic() + TIME_CHECK;
@@ -378,6 +390,28 @@ fn connect_network(
     driver.spawn_system_task(card.clone().send(network.clone(), index))?;
     let logging = server.clone();
     driver.spawn_system_task(card.look_after(clock, move |line| logging.log(line)))?;
+    let (system, init, logging) = (system.clone(), started.init.clone(), server.clone());
+    driver.spawn_system_task(network::configure(system, init, index, move |line| logging.log(line)))
+}
+
+/// Connects the network with the server that has its stack, and starts the tasks that look after
+/// it. A server that cannot be used leaves the system without a network.
+fn connect_network_task(
+    server: &Arc<UnixServer>,
+    started: &Started<L4Machine>,
+    task: Arc<NetworkTask>,
+) -> unix::Result<()> {
+    let (system, driver) = (&started.system, server.driver());
+    let network = system.vfs().network.clone();
+    network.move_out();
+    // One that has ended meanwhile is found to have ended.
+    if let Err(status) = task.attach(&network, &**system.environment()) {
+        server.log(format_args!("the server {} refuses: {status:?}", network_server::NAME));
+    }
+    driver.spawn_system_task(task.clone().listen(network.clone()))?;
+    let logging = server.clone();
+    driver.spawn_system_task(task.look_after(system.clone(), move |line| logging.log(line)))?;
+    let Some(index) = network_task::interface(&network) else { return Ok(()) };
     let (system, init, logging) = (system.clone(), started.init.clone(), server.clone());
     driver.spawn_system_task(network::configure(system, init, index, move |line| logging.log(line)))
 }

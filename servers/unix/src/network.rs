@@ -9,12 +9,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Arguments;
 use core::time::Duration;
-use inet::{Frame, InterfaceIndex};
+use inet::InterfaceIndex;
 use mach_l4::L4Machine;
 use net::client::Refused;
-use net::head::{Checksum, Head, Segments};
 use net::interface::{Interface, Notified, Places};
-use net::offload::Offload;
+use network_server::frames::{OFFLOAD, head, offload};
 use rt::root::Status;
 use unix::network::Network;
 use unix::poll::{PollQueue, Readiness, until_ready};
@@ -25,26 +24,13 @@ use unix_server::start::write_file;
 
 /// The name of the server that drives the interface, and the interface's own.
 const SERVER: &str = "net";
-const NAME: &str = "eth0";
+pub(crate) const NAME: &str = "eth0";
 /// After this many frames, other tasks run.
 const TURN: u32 = 64;
-/// What the network can leave to a device.
-const OFFLOAD: Offload = Offload {
-    receive_checksum: true,
-    send_checksum: true,
-    send_segments_v4: true,
-    send_segments_v6: true,
-    receive_segments: false,
-};
 /// How often is looked for an address at first, how often so, and how often later.
 const LOOK: Duration = Duration::from_millis(50);
 const PATIENCE: usize = 200;
 const LATER: Duration = Duration::from_secs(5);
-/// Where the version of IP is in a frame: in the type, after the addresses.
-const IPV6: [u8; 2] = [0x86, 0xdd];
-const TYPE: core::ops::Range<usize> = 12..14;
-/// Where the length of a TCP header is, in its upper four bits, in units of 4 bytes.
-const TCP_LENGTH: usize = 12;
 
 /// A network interface, and the tasks that wait for its driver.
 pub(crate) struct Card {
@@ -88,11 +74,7 @@ impl Card {
     pub(crate) fn attach(&self, network: &Network) -> unix::Result<InterfaceIndex> {
         let interface = self.interface.lock();
         let about = interface.description();
-        let offload = inet::Offload {
-            transmit_checksum: about.offload.send_checksum,
-            segmentation: about.offload.send_segments_v4 && about.offload.send_segments_v6,
-        };
-        let index = network.attach(NAME, about.address, about.mtu.into(), offload)?;
+        let index = network.attach(NAME, about.address, about.mtu.into(), offload(about))?;
         network.link(index, interface.client.link());
         Ok(index)
     }
@@ -200,14 +182,10 @@ pub(crate) async fn configure(
     log: impl Fn(Arguments<'_>),
 ) {
     let (network, clock) = (system.vfs().network.clone(), system.environment().clone());
-    let name = String::from_utf8_lossy(&system.names().0).into_owned();
-    let begun = network.with(|stack| stack.set_up(index, true).and_then(|()| stack.start_dhcp(index, &name)));
-    if let Err(error) = begun {
-        log(format_args!("{NAME} gets no address: {error:?}"));
-    }
+    ask_for_address(&system, index, &log);
     let (mut known, mut taken, mut looks) = (None, None, 0);
     loop {
-        let (lease, declined) = network.with(|stack| (stack.lease(index).cloned(), stack.declined(index)));
+        let (lease, declined) = network.with(|stack| (stack.lease(index), stack.declined(index)));
         if let Some(declined) = declined.filter(|_| taken != declined) {
             let of = declined.mac.map(|byte| format!("{byte:02x}")).join(":");
             log(format_args!("{NAME} does not use the address {}, which {of} has", declined.address));
@@ -232,13 +210,18 @@ pub(crate) async fn configure(
     }
 }
 
-/// What a frame leaves to the device.
-fn head(frame: &Frame) -> Head {
-    let checksum = frame.checksum.map(|missing| Checksum { start: missing.start, offset: missing.offset });
-    let segments = frame.segment.zip(checksum).map(|(size, Checksum { start, .. })| {
-        let length = frame.bytes.get(usize::from(start) + TCP_LENGTH).map_or(0, |byte| byte >> 4);
-        let v6 = frame.bytes.get(TYPE) == Some(&IPV6);
-        Segments { v6, size, header: start + 4 * u16::from(length) }
-    });
-    Head { checksum, segments, checked: false }
+/// Sets the interface up, and asks the network's server of addresses for one.
+pub(crate) fn ask_for_address(
+    system: &System<L4Machine>,
+    index: InterfaceIndex,
+    log: &impl Fn(Arguments<'_>),
+) {
+    let name = String::from_utf8_lossy(&system.names().0).into_owned();
+    let begun = system
+        .vfs()
+        .network
+        .with(|stack| stack.set_up(index, true).and_then(|()| stack.start_dhcp(index, &name)));
+    if let Err(error) = begun {
+        log(format_args!("{NAME} gets no address: {error:?}"));
+    }
 }

@@ -29,7 +29,7 @@ pub(crate) const SHARE_NEWS: u64 = 1 << 7;
 pub(crate) const FIRST_DISK_NEWS: u64 = 1 << 8;
 /// The notification bits of all disks.
 pub(crate) const DISK_NEWS: u64 = FIRST_DISK_NEWS * 0xf;
-/// The notification bit of the network interface.
+/// The notification bit of the network interface, or of the task that has it.
 pub(crate) const NET_NEWS: u64 = 1 << 12;
 
 const _: () = {

@@ -21,6 +21,18 @@ pub(crate) const NET: Device = Device {
 ",
 };
 
+/// The internet protocols in a task of their own. Without it they are in the Unix server.
+const SERVER: Device = Device {
+    qemu: "",
+    program: "network",
+    server: "server network
+    program    network
+    priority   190
+    memory     24M
+    restart    yes
+",
+};
+
 /// What a machine's network device is connected with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Network {
@@ -167,6 +179,13 @@ impl Machine {
     fn add_card(&mut self, backend: String, network: &Network) {
         self.extra.extend(["-netdev".into(), backend, "-device".into(), device(network)]);
         self.devices.push(NET);
+    }
+}
+
+impl Machine {
+    /// Places the internet protocols in a task of their own.
+    pub fn add_network_server(&mut self) {
+        self.devices.push(SERVER);
     }
 }
 

@@ -50,6 +50,9 @@ pub struct Suite {
     /// Whether the machine has a network of its own in the emulator, with its driver.
     #[serde(default)]
     network: bool,
+    /// Whether the internet protocols are in a task of their own, and not in the Unix server.
+    #[serde(default)]
+    network_server: bool,
     /// For an `interactive` suite with a network: TCP ports of the machine to which programs of the
     /// host connect.
     #[serde(default)]
@@ -370,6 +373,9 @@ impl Suite {
         if self.peer.is_some() && (self.network || self.interactive.is_empty()) {
             bail!("`peer` belongs to an `interactive` suite, and is its network");
         }
+        if self.network_server && self.image.is_none() {
+            bail!("`network-server` belongs to a suite with an `image`");
+        }
         if has_scripts && (self.tests.is_some() || !self.expect.is_empty()) {
             bail!("the tests of a suite with guests are its scripts");
         }
@@ -476,36 +482,40 @@ impl Suite {
             marks.push(format!("round {round}"));
         }
         let marks = if marks.is_empty() { String::new() } else { format!("[{}]", marks.join(", ")) };
+        let mut machine = Machine {
+            model: model.into(),
+            cpus,
+            memory: overrides.memory.clone().unwrap_or_else(|| self.memory.clone()),
+            accelerator: overrides.accel,
+            boot,
+            // With `exit`, a panic ends the machine immediately, so that the silence after it
+            // need not be waited for.
+            arguments: format!("{}{}", self.arguments, if self.stays { "" } else { " exit" })
+                .trim_start()
+                .to_string(),
+            modules: self.modules.clone(),
+            icount: self.icount,
+            devices: own_disk
+                .iter()
+                .flat_map(ScratchDisk::devices)
+                .chain(self.network.then_some(network::NET))
+                .collect(),
+            ends: self.ends_after.map(|after| Ends {
+                after,
+                times: self.ends_times,
+                server: self.ends.clone(),
+            }),
+            disk: own_disk,
+            extra: self.qemu.iter().cloned().chain(network::of_tests(self.network)).collect(),
+            ..Machine::default()
+        };
+        if self.network_server {
+            machine.add_network_server();
+        }
         Run {
             suite: self.clone(),
             name: format!("{}{marks}", self.name),
-            machine: Machine {
-                model: model.into(),
-                cpus,
-                memory: overrides.memory.clone().unwrap_or_else(|| self.memory.clone()),
-                accelerator: overrides.accel,
-                boot,
-                // With `exit`, a panic ends the machine immediately, so that the silence after it
-                // need not be waited for.
-                arguments: format!("{}{}", self.arguments, if self.stays { "" } else { " exit" })
-                    .trim_start()
-                    .to_string(),
-                modules: self.modules.clone(),
-                icount: self.icount,
-                devices: own_disk
-                    .iter()
-                    .flat_map(ScratchDisk::devices)
-                    .chain(self.network.then_some(network::NET))
-                    .collect(),
-                ends: self.ends_after.map(|after| Ends {
-                    after,
-                    times: self.ends_times,
-                    server: self.ends.clone(),
-                }),
-                disk: own_disk,
-                extra: self.qemu.iter().cloned().chain(network::of_tests(self.network)).collect(),
-                ..Machine::default()
-            },
+            machine,
             mode,
             quiet: Duration::from_secs(self.quiet),
             limit: Duration::from_secs(self.limit),
@@ -551,6 +561,7 @@ mod tests {
             "tests = 1\nends-times = 3",
             "tests = 1\nends-after = 7\nends-times = 0",
             "tests = 1\nnetwork = true\npublish = [80]",
+            "tests = 1\nnetwork-server = true",
             "tests = 1\npeer = \"true\"",
             "tests = 1\ncable = { loses = 10 }",
             "image = \"base\"\ninteractive = [\"x\"]\npeer = \"true\"\ncable = { loses = 51 }",
@@ -572,6 +583,18 @@ mod tests {
         assert_eq!(runs.len(), 12);
         assert_eq!(runs[0].name, "a[pc, 1 cpu, round 1]");
         assert_eq!(runs.iter().map(|run| &run.name).collect::<HashSet<_>>().len(), 12);
+    }
+
+    #[test]
+    fn a_suite_may_have_the_internet_protocols_in_a_task_of_their_own() {
+        let servers = |more: &str| {
+            let suite =
+                &suites(&format!("image = \"base\"\nguest = [\"x\"]\nnetwork = true\n{more}")).unwrap()[0];
+            let run = suite.runs(&Overrides::default()).unwrap().remove(0);
+            run.machine.devices.iter().map(|device| device.program).collect::<Vec<_>>()
+        };
+        assert_eq!(servers(""), ["virtio-net"]);
+        assert_eq!(servers("network-server = true"), ["virtio-net", "network"]);
     }
 
     #[test]

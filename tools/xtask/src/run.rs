@@ -33,6 +33,9 @@ pub(crate) struct RunOptions {
     /// one, `peer=connect:PORT` in the other)
     #[arg(long, value_name = "NETWORK", num_args = 0..=1, default_missing_value = "user")]
     net: Option<Network>,
+    /// Place the internet protocols in a task of their own, and not in the Unix server
+    #[arg(long)]
+    network_server: bool,
     /// Pass connections to this port of this computer, 127.0.0.1, on to a port of the machine; with
     /// `/udp`, datagrams; implies --net
     #[arg(long, value_name = "HOST:GUEST[/udp]")]
@@ -168,6 +171,9 @@ impl RunOptions {
         if let Some(network) = self.network() {
             machine.add_network(&network, &self.publish)?;
         }
+        if self.network_server {
+            machine.add_network_server();
+        }
         Ok(machine)
     }
 
@@ -187,6 +193,9 @@ impl RunOptions {
         }
         if self.network().is_some() {
             bail!("only the system with Linux programs has a network: leave out --net and --publish");
+        }
+        if self.network_server {
+            bail!("only the system with Linux programs has internet protocols: leave out --network-server");
         }
         self.choice.machine(&self.hardware).map(drop)
     }

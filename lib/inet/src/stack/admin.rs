@@ -286,6 +286,11 @@ impl Stack {
         self.net.note_changes(noted);
     }
 
+    /// Whether there is a [next change](Stack::next_change).
+    pub fn has_changes(&self) -> bool {
+        self.net.has_changes()
+    }
+
     /// The next change of interfaces, addresses, routes or neighbours. What is only counted, such
     /// as packets, is no change, and that a lifetime was prolonged is none of a route.
     pub fn next_change(&mut self) -> Option<Change> {

@@ -97,6 +97,12 @@ impl Stack {
         }
     }
 
+    /// Counts the identifiers of sockets from this number on, so that they differ from those of an
+    /// earlier stack. For a stack without sockets.
+    pub fn identify_from(&mut self, generation: u32) {
+        self.generation = generation.wrapping_sub(1);
+    }
+
     /// Tells the time, which must not go back. Every other call uses the last time that was told:
     /// `stack.at(now).send(..)`.
     pub fn at(&mut self, now: Instant) -> &mut Stack {
@@ -168,6 +174,11 @@ impl Stack {
             .into_iter()
             .flatten()
             .min()
+    }
+
+    /// Whether [`Stack::ready`] may have a socket to name.
+    pub fn has_ready(&self) -> bool {
+        !self.net.ready.is_empty()
     }
 
     /// The next socket whose readiness may have changed. A socket is named once for each change

@@ -7,6 +7,7 @@ mod discovery;
 mod hostile;
 mod loopback;
 mod packets;
+mod placement;
 mod rules;
 mod wrap;
 

@@ -7,7 +7,7 @@ use crate::layout::{Fields, Writer};
 use crate::socket::Socket;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr};
-use inet::{Interface, InterfaceIndex, Prefix, Route, RouteOrigin, Stack};
+use inet::{Interface, InterfaceIndex, Internet, Prefix, Route, RouteOrigin};
 use mach::Machine;
 use unix::{Error, Privilege, Result};
 
@@ -43,7 +43,7 @@ pub(super) async fn request<M: Machine>(call: &Call<'_, M>, socket: &Socket, req
     match (request, socket) {
         (SIOCETHTOOL, _) => {
             let entry = call.read::<REQUEST>(call.arg(2)).await?;
-            let interface = network.with(|stack| named(stack, &entry).cloned())?;
+            let interface = network.with(|stack| named(stack, &entry))?;
             let at = entry.u64_at(NAME)?;
             let answer = device(&interface, call.read::<4>(at).await?.u32_at(0)?)?;
             call.write(at + 4, &answer).await?;
@@ -86,12 +86,12 @@ fn check_privilege<M: Machine>(call: &Call<'_, M>) -> Result<()> {
 }
 
 /// The interface whose name is at the beginning of a struct ifreq. `ENODEV`.
-fn named<'a>(stack: &'a Stack, entry: &[u8]) -> Result<&'a Interface> {
+fn named(stack: &mut Internet, entry: &[u8]) -> Result<Interface> {
     let name = &entry[..NAME];
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(NAME - 1);
     // A name with a colon means the interface with a label of one of its addresses.
     let name = name[..end].split(|byte| *byte == b':').next().unwrap_or_default();
-    stack.interfaces().find(|i| i.name.as_bytes() == name).ok_or(Error::ENODEV)
+    stack.interfaces().into_iter().find(|i| i.name.as_bytes() == name).ok_or(Error::ENODEV)
 }
 
 /// What a program asks about the device of an interface (ethtool(8)), without the number of the
@@ -112,8 +112,8 @@ fn device(interface: &Interface, request: u32) -> Result<Vec<u8>> {
 }
 
 /// The first address of IPv4 of an interface. `EADDRNOTAVAIL`.
-fn address_of(stack: &Stack, interface: InterfaceIndex) -> Result<(Ipv4Addr, u8)> {
-    let own = stack.addresses().filter(|address| address.interface == interface);
+fn address_of(stack: &mut Internet, interface: InterfaceIndex) -> Result<(Ipv4Addr, u8)> {
+    let own = stack.addresses().into_iter().filter(|address| address.interface == interface);
     let mut own = own.filter_map(|address| match address.prefix.address {
         IpAddr::V4(ip) => Some((ip, address.prefix.length)),
         IpAddr::V6(_) => None,
@@ -132,16 +132,16 @@ fn socket_address(ip: Ipv4Addr) -> [u8; 16] {
 }
 
 /// The answer to a request that asks about an interface: a struct ifreq.
-fn ask(stack: &Stack, entry: &[u8; REQUEST], request: u32) -> Result<[u8; REQUEST]> {
+fn ask(stack: &mut Internet, entry: &[u8; REQUEST], request: u32) -> Result<[u8; REQUEST]> {
     let mut answer = *entry;
     if request == SIOCGIFNAME {
         let index = entry.u32_at(NAME)?;
-        let found = stack.interfaces().find(|i| i.index.0 == index).ok_or(Error::ENODEV)?;
+        let found = stack.interface(InterfaceIndex(index)).ok_or(Error::ENODEV)?;
         answer[..NAME].fill(0);
         answer[..found.name.len()].copy_from_slice(found.name.as_bytes());
         return Ok(answer);
     }
-    let interface = named(stack, entry)?;
+    let interface = &named(stack, entry)?;
     let ip = |ip: Ipv4Addr| socket_address(ip).to_vec();
     let value: Vec<u8> = match request {
         SIOCGIFFLAGS => (flags(interface) as u16).to_le_bytes().to_vec(),
@@ -165,7 +165,7 @@ fn ask(stack: &Stack, entry: &[u8; REQUEST], request: u32) -> Result<[u8; REQUES
 }
 
 /// Does a request that changes an interface.
-fn change(stack: &mut Stack, entry: &[u8; REQUEST], request: u32) -> Result<()> {
+fn change(stack: &mut Internet, entry: &[u8; REQUEST], request: u32) -> Result<()> {
     let interface = named(stack, entry)?.index;
     let ip = || entry.field::<4>(NAME + 4).map(Ipv4Addr::from);
     match request {
@@ -189,7 +189,7 @@ fn change(stack: &mut Stack, entry: &[u8; REQUEST], request: u32) -> Result<()> 
 }
 
 /// Gives an interface one address instead of the first that it has.
-fn replace(stack: &mut Stack, interface: InterfaceIndex, address: Ipv4Addr, length: u8) -> Result<()> {
+fn replace(stack: &mut Internet, interface: InterfaceIndex, address: Ipv4Addr, length: u8) -> Result<()> {
     let old = address_of(stack, interface).ok();
     if let Some((old, _)) = old {
         stack.remove_address(interface, old.into())?;
@@ -209,7 +209,7 @@ fn replace(stack: &mut Stack, interface: InterfaceIndex, address: Ipv4Addr, leng
 }
 
 /// Adds or removes the route in a struct rtentry.
-fn change_route(stack: &mut Stack, entry: &[u8; 120], adds: bool) -> Result<()> {
+fn change_route(stack: &mut Internet, entry: &[u8; 120], adds: bool) -> Result<()> {
     const HAS_GATEWAY: u16 = 2;
     const IS_HOST: u16 = 4;
     let ip = |at: usize| entry.field::<4>(at + 4).map(Ipv4Addr::from);

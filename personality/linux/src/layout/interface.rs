@@ -1,6 +1,6 @@
 //! Interfaces of the network, by Linux' numbers (netdevice(7)).
 
-use inet::{Interface, InterfaceIndex, Stack};
+use inet::{Interface, InterfaceIndex, Internet};
 use unix::{Error, Result};
 
 const UP: u32 = 1;
@@ -35,7 +35,7 @@ pub fn state(interface: &Interface) -> u8 {
 
 /// Sets those flags of an interface that `mask` has. Flags that cannot be changed are ignored.
 /// `ENODEV`.
-pub fn set_flags(stack: &mut Stack, interface: InterfaceIndex, wanted: u32, mask: u32) -> Result<()> {
+pub fn set_flags(stack: &mut Internet, interface: InterfaceIndex, wanted: u32, mask: u32) -> Result<()> {
     if mask & UP != 0 {
         stack.set_up(interface, wanted & UP != 0).map_err(|_| Error::ENODEV)?;
     }

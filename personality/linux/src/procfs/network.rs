@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::String;
 use core::fmt::Write;
 use core::net::{IpAddr, SocketAddr};
-use inet::{Family, Interface, Kind, NeighbourState, Timer};
+use inet::{Family, Interface, Internet, Kind, NeighbourState, Timer};
 use unix::network::{Network, SocketEntry};
 
 /// The text of the file with this path below /proc; `None` if it is not about the network.
@@ -89,7 +89,7 @@ fn devices(network: &Network) -> String {
             c.sent_drops,
         );
     };
-    network.with(|stack| stack.interfaces().for_each(&mut line));
+    network.with(Internet::interfaces).iter().for_each(&mut line);
     text
 }
 
@@ -150,7 +150,7 @@ fn routes(network: &Network) -> String {
     network.with(|stack| {
         for route in stack.routes() {
             let IpAddr::V4(to) = route.destination.address else { continue };
-            let Some(interface) = stack.interfaces().find(|i| i.index == route.interface) else { continue };
+            let Some(interface) = stack.interface(route.interface) else { continue };
             if interface.loopback {
                 continue;
             }
@@ -180,7 +180,7 @@ fn addresses(network: &Network) -> String {
     network.with(|stack| {
         for address in stack.addresses() {
             let IpAddr::V6(ip) = address.prefix.address else { continue };
-            let Some(interface) = stack.interfaces().find(|i| i.index == address.interface) else { continue };
+            let Some(interface) = stack.interface(address.interface) else { continue };
             let scope = match ip {
                 ip if ip.is_loopback() => 0x10,
                 ip if ip.is_unicast_link_local() => 0x20,
@@ -206,9 +206,7 @@ fn neighbours(network: &Network) -> String {
     network.with(|stack| {
         for neighbour in stack.neighbours() {
             let IpAddr::V4(ip) = neighbour.address else { continue };
-            let Some(interface) = stack.interfaces().find(|i| i.index == neighbour.interface) else {
-                continue;
-            };
+            let Some(interface) = stack.interface(neighbour.interface) else { continue };
             let flags = match (neighbour.mac, neighbour.state) {
                 (_, NeighbourState::Permanent) => 6,
                 (Some(_), _) => 2,

@@ -97,7 +97,7 @@ pub(super) fn add(network: &Arc<Network>, place: &Place, add: &mut impl FnMut(&s
     let live = |text: Box<dyn Fn(&Interface) -> String + Send + Sync>| {
         let (network, index) = (network.clone(), *index);
         let live = move || {
-            let known = network.with(|stack| stack.interfaces().find(|known| known.index == index).cloned());
+            let known = network.with(|stack| stack.interface(index));
             // A file that was found before the interface went away is empty.
             known.map_or_else(String::new, |known| text(&known) + "\n")
         };

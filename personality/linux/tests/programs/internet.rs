@@ -1,7 +1,8 @@
 //! Tests of sockets of the internet domains and of netlink, through the system calls of programs.
 
-use crate::world::{DATA, Gone, Program};
-use crate::{EAGAIN, bytes, run};
+use crate::world::{DATA, Gone, Program, World};
+use crate::{EAGAIN, bytes, run, run_in};
+use unix::testing::NetworkTask;
 
 const V4: u64 = 2;
 const STREAM: u64 = 1;
@@ -707,6 +708,62 @@ fn bytes_are_spliced_from_a_connection_to_a_pipe_and_back() {
         assert_eq!(p.call(275, &[2, DATA, 4, 0, 10, 0]).await?, -29, "a socket has no offset");
         assert_eq!(p.call(48, &[1, 1]).await?, 0);
         assert_eq!(p.call(275, &[2, 0, 4, 0, 10, 0]).await?, 0, "the end");
+        Ok(())
+    });
+}
+
+#[test]
+fn all_of_this_is_so_with_the_network_in_another_task() {
+    let tests: &[fn()] = &[
+        a_server_and_a_client_exchange_bytes_over_the_loopback,
+        a_connection_that_need_not_wait_is_made_refused_and_polled,
+        datagrams_arrive_whole_with_what_the_receiver_asked_for,
+        a_message_shows_nothing_of_longer_ones_before_it,
+        a_datagram_of_the_unix_domain_arrives_in_memory_that_was_never_touched,
+        low_ports_and_raw_sockets_need_privileges,
+        netlink_lists_the_loopback_with_its_addresses,
+        what_a_call_refuses_changes_nothing,
+        netlink_refuses_short_requests_and_says_that_answers_were_lost,
+        a_close_lingers_until_the_peer_has_all_or_the_time_is_over,
+        a_signal_ends_the_wait_of_a_close,
+        members_of_groups_are_told_of_changes,
+        urgent_data_is_announced_marked_and_read_apart_or_in_its_place,
+        a_refused_datagram_is_in_the_queue_of_errors,
+        a_datagram_has_the_time_of_its_arrival,
+        edges_of_a_connection_are_told_once,
+        bytes_are_spliced_from_a_connection_to_a_pipe_and_back,
+    ];
+    for test in tests {
+        unix::testing::elsewhere(test);
+    }
+}
+
+#[test]
+fn sockets_end_with_the_task_that_has_them_and_new_ones_are_of_the_next_task() {
+    let world = {
+        let mut made = None;
+        unix::testing::elsewhere(|| made = Some(World::new()));
+        made.unwrap()
+    };
+    let (network, environment) = (world.system.vfs().network.clone(), world.system.environment().clone());
+    run_in(&world, async move |p| {
+        assert_eq!(p.call(41, &[V4, DATAGRAM, 0]).await?, 0);
+        let bound = bind(p, 0).await?;
+        assert_eq!(p.call(7, &[DATA + 0x300, 0, 0]).await?, 0);
+        network.disconnect();
+        // What waits is woken by the end, and a wait after it does not begin.
+        p.store(DATA, &bytes(&[1 << 32])).await?;
+        assert_eq!(p.call(7, &[DATA, 1, 1000]).await?, 1);
+        let ready = p.load_u64(DATA).await? >> 48;
+        assert_eq!(ready & (1 | 8 | 16), 1 | 8 | 16, "POLLIN, POLLERR, POLLHUP");
+        assert_eq!(p.call(0, &[0, DATA, 10]).await?, -104, "ECONNRESET");
+        assert_eq!(option(p, 0, 1, 4).await?, 104, "SO_ERROR");
+        assert_eq!(p.call(41, &[V4, STREAM, 0]).await?, -100, "ENETDOWN: there is no task");
+        network.connect(Box::new(NetworkTask::new(&network.attachment(), environment.clone())));
+        assert_eq!(p.call(41, &[V4, DATAGRAM, 0]).await?, 1);
+        here(p, bound).await?;
+        assert_eq!(p.call(49, &[1, NAME, 16]).await?, 0, "the address is free");
+        assert_eq!(p.call(0, &[0, DATA, 10]).await?, -104, "the old socket stays what it is");
         Ok(())
     });
 }

@@ -257,3 +257,18 @@ fn proc_lists_the_sockets_that_descriptors_name() {
         Ok(())
     });
 }
+
+#[test]
+fn all_of_this_is_so_with_the_network_in_another_task() {
+    let tests: &[fn()] = &[
+        packet_sockets_need_a_privilege_and_have_no_connections,
+        frames_are_received_with_their_addresses_and_auxiliary_data,
+        frames_are_sent_with_and_without_their_header,
+        a_filter_decides_what_a_socket_receives_and_can_be_locked,
+        a_ring_shows_frames_without_a_call_for_each,
+        proc_lists_the_sockets_that_descriptors_name,
+    ];
+    for test in tests {
+        unix::testing::elsewhere(test);
+    }
+}

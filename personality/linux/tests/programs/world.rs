@@ -181,6 +181,7 @@ impl World {
         let options = TmpfsOptions { mode: Mode::new(0o755), ..TmpfsOptions::for_memory(u64::from(frames)) };
         let root = Tmpfs::new(&options, memory, environment.clone()).unwrap();
         let vfs = Vfs::new(root, "root", environment.clone());
+        unix::testing::place(&vfs.network, environment.clone());
         let linux = Arc::new(Linux::new(Processor {
             features: 0,
             more_features: 2,

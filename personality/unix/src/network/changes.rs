@@ -3,7 +3,7 @@
 use super::Network;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use inet::{Change, Stack};
+use inet::{Change, Internet};
 
 /// What is told of changes of interfaces, addresses, routes and neighbours.
 pub trait ChangeListener: Send + Sync {
@@ -28,7 +28,7 @@ impl Network {
 
     /// Tells the listeners what has changed. Returns those that have to be woken; they must not be
     /// dropped while the network is locked.
-    pub(super) fn tell_changes(&self, stack: &mut Stack) -> Vec<Arc<dyn ChangeListener>> {
+    pub(super) fn tell_changes(&self, stack: &mut Internet) -> Vec<Arc<dyn ChangeListener>> {
         let Some(first) = stack.next_change() else { return Vec::new() };
         let listeners: Vec<_> = self.listeners.lock().iter().filter_map(Weak::upgrade).collect();
         let mut next = Some(first);

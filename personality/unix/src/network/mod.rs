@@ -4,9 +4,14 @@
 //! One lock protects the whole stack. [`Network::with`] does something with it; what became ready
 //! by that wakes its waiters after the lock is released. A task of the server runs
 //! [`Network::drive`], which does what is due.
+//!
+//! The stack can be in another task, which has the interfaces, too ([`Network::move_out`]). Calls
+//! of it are messages then, and the lock is held until the answer has come. That task never waits
+//! for this server; if it ends, so do all sockets.
 
 mod changes;
 mod device;
+mod task;
 
 pub use changes::ChangeListener;
 
@@ -19,7 +24,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::time::Duration;
-use inet::{Instant, Limits, SocketId, SocketInfo, Stack};
+use inet::{Instant, Internet, Limits, SocketId, SocketInfo, Stack};
 
 /// The network of a system.
 pub struct Network {
@@ -40,9 +45,11 @@ pub struct Network {
     listeners: SpinLock<Vec<Weak<dyn ChangeListener>>>,
 }
 
+pub use task::Attachment;
+
 /// The stack, with what its lock protects in addition.
 pub(crate) struct State {
-    pub(crate) stack: Stack,
+    pub(crate) stack: Internet,
     /// The sockets that programs have.
     sockets: BTreeMap<SocketId, Weak<InetSocket>>,
     /// When the timer's task looks again; `None`: it waits to be woken.
@@ -107,7 +114,7 @@ impl Network {
 
     /// Does `work` with the stack, which knows the present time. Never blocks; `work` must be
     /// short, since all other users of the network wait meanwhile.
-    pub fn with<R>(&self, work: impl FnOnce(&mut Stack) -> R) -> R {
+    pub fn with<R>(&self, work: impl FnOnce(&mut Internet) -> R) -> R {
         self.with_state(|state| work(&mut state.stack))
     }
 
@@ -117,17 +124,24 @@ impl Network {
         let mut woken = Vec::new();
         let mut guard = self.state.lock();
         let state =
-            guard.get_or_insert_with(|| Box::new(State::new(&*self.environment, *self.limits.lock())));
-        state.stack.at(now);
-        let result = work(state);
-        // Packets on `lo` arrive before the caller goes on, so that no task has to run for them.
-        if state.stack.next_deadline().is_some_and(|deadline| deadline <= now) {
-            state.stack.advance(now);
+            guard.get_or_insert_with(|| Box::new(State::here(&*self.environment, *self.limits.lock())));
+        if let Internet::Here(stack) = &mut state.stack {
+            stack.at(now);
         }
-        state.collect_ready(&mut woken);
+        let result = work(state);
+        let (mut is_early, mut has_frames) = (false, false);
+        if let Internet::Here(stack) = &mut state.stack {
+            // Packets on `lo` arrive before the caller goes on, so that no task has to run for
+            // them.
+            if stack.next_deadline().is_some_and(|deadline| deadline <= now) {
+                stack.advance(now);
+            }
+            has_frames = stack.transmittable().next().is_some();
+            is_early = arm(&mut state.armed, stack.next_deadline());
+        }
+        // Answers about changes may name sockets that are ready, so these come last.
         let told = self.tell_changes(&mut state.stack);
-        let is_early = state.arm();
-        let has_frames = state.stack.transmittable().next().is_some();
+        state.collect_ready(&mut woken);
         drop(guard);
         for (socket, events) in &woken {
             socket.wake(*events);
@@ -168,7 +182,8 @@ impl Network {
                 let now = self.now();
                 let mut guard = self.state.lock();
                 let Some(state) = &mut *guard else { return Err((AttemptError::WouldBlock, None)) };
-                let next = state.stack.next_deadline();
+                // A stack in another task does by itself what is due.
+                let next = state.stack.here().and_then(|stack| stack.next_deadline());
                 state.armed = next;
                 match next {
                     Some(next) if next <= now => Ok(()),
@@ -178,17 +193,25 @@ impl Network {
             // The attempt has no error but that it would block, after which it is repeated.
             let _ = due.await;
             let now = self.now();
-            self.with(|stack| stack.advance(now));
+            self.with(|stack| {
+                if let Some(stack) = stack.here() {
+                    stack.advance(now);
+                }
+            });
             give_turn().await;
         }
     }
 }
 
 impl State {
-    fn new(environment: &dyn Environment, limits: Limits) -> State {
-        let mut seed = [0; 32];
-        environment.fill_random(&mut seed);
-        State { stack: Stack::new(seed, limits), sockets: BTreeMap::new(), armed: None }
+    /// The state of a network in this server.
+    fn here(environment: &dyn Environment, limits: Limits) -> State {
+        let stack = Stack::new(seed(environment), limits);
+        State::new(Internet::Here(Box::new(stack)))
+    }
+
+    fn new(stack: Internet) -> State {
+        State { stack, sockets: BTreeMap::new(), armed: None }
     }
 
     /// Makes the socket known, so that it is told when it becomes ready.
@@ -203,23 +226,37 @@ impl State {
     }
 
     fn collect_ready(&mut self, woken: &mut Vec<Woken>) {
-        while let Some(id) = self.stack.ready() {
+        while let Some((id, events)) = self.stack.ready() {
             if let Some(socket) = self.sockets.get(&id).and_then(Weak::upgrade) {
-                let events = readiness(self.stack.readiness(id));
-                woken.push((socket, events));
+                woken.push((socket, readiness(events)));
             }
         }
-    }
-
-    /// Notes when the timer's task has to look again. True if that is earlier than it knows.
-    fn arm(&mut self) -> bool {
-        let Some(next) = self.stack.next_deadline() else { return false };
-        let is_early = self.armed.is_none_or(|armed| next < armed);
-        if is_early {
-            self.armed = Some(next);
+        if let Internet::There(remote) = &mut self.stack
+            && remote.take_lost()
+        {
+            // The sockets of a task that has ended have ended, too, which is all that is left to be
+            // told.
+            let sockets = self.sockets.values().filter_map(Weak::upgrade);
+            woken.extend(sockets.map(|socket| (socket, Readiness::all())));
         }
-        is_early
     }
+}
+
+/// What a stack's secrets are made of.
+fn seed(environment: &dyn Environment) -> [u8; 32] {
+    let mut seed = [0; 32];
+    environment.fill_random(&mut seed);
+    seed
+}
+
+/// Notes when the timer's task has to look again. True if that is earlier than it knows.
+fn arm(armed: &mut Option<Instant>, next: Option<Instant>) -> bool {
+    let Some(next) = next else { return false };
+    let is_early = armed.is_none_or(|armed| next < armed);
+    if is_early {
+        *armed = Some(next);
+    }
+    is_early
 }
 
 /// A time of [`Environment::monotonic`], as the stack counts it.

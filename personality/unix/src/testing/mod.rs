@@ -206,5 +206,7 @@ pub fn has_happened() -> bool {
     MEANWHILE.with_borrow(Option::is_none)
 }
 
+mod network;
 mod world;
+pub use network::{Task as NetworkTask, elsewhere, place};
 pub use world::{TestProcess, World, pipe};

@@ -328,7 +328,7 @@ fn interface_of(socket: &InetSocket, address: Ipv4Addr) -> Result<Option<Interfa
         return Ok(None);
     }
     socket.network().with(|stack| {
-        let found = stack.addresses().find(|known| known.prefix.address == IpAddr::V4(address));
+        let found = stack.addresses().into_iter().find(|known| known.prefix.address == IpAddr::V4(address));
         found.map(|known| Some(known.interface)).ok_or(Error::EADDRNOTAVAIL)
     })
 }
@@ -388,7 +388,7 @@ fn path_mtu(socket: &InetSocket) -> Result<Vec<u8>> {
     let peer = socket.peer_address()?;
     let mtu = socket.network().with(|stack| {
         let (route, _) = stack.route_to(peer.ip(), None).map_err(Error::from)?;
-        stack.interfaces().find(|i| i.index == route.interface).map(|i| i.mtu).ok_or(Error::ENETUNREACH)
+        stack.interface(route.interface).map(|i| i.mtu).ok_or(Error::ENETUNREACH)
     })?;
     Ok((mtu as u32).to_le_bytes().to_vec())
 }

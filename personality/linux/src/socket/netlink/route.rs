@@ -8,8 +8,8 @@ use crate::layout::interface::{device_type, flags, set_flags, state};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use inet::{
-    Address, Change, Instant, Interface, InterfaceIndex, Neighbour, NeighbourState, Prefix, Route,
-    RouteOrigin, Stack, Subject,
+    Address, Change, Instant, Interface, InterfaceIndex, Internet, Neighbour, NeighbourState, Prefix, Route,
+    RouteOrigin, Subject,
 };
 use unix::network::Network;
 use unix::vfs::Caller;
@@ -55,20 +55,24 @@ pub(super) fn answer(
     let is_wanted = |ip: IpAddr| family == 0 || family == family_of(ip);
     let now = network.now();
     network.with(|stack| match (request.kind, is_dump) {
-        (GET_LINK, true) => Ok(stack.interfaces().map(|i| link(i, request, port, MULTIPART)).collect()),
+        (GET_LINK, true) => {
+            Ok(stack.interfaces().iter().map(|i| link(i, request, port, MULTIPART)).collect())
+        }
         (GET_LINK, false) => {
             let interface = interface(stack, request, LINK, 3)?;
-            let known = stack.interfaces().find(|i| i.index == interface).ok_or(Error::ENODEV)?;
-            Ok(alloc::vec![link(known, request, port, 0)])
+            let known = stack.interface(interface).ok_or(Error::ENODEV)?;
+            Ok(alloc::vec![link(&known, request, port, 0)])
         }
         (GET_ADDRESS, true) => {
-            let wanted = stack.addresses().filter(|a| is_wanted(a.prefix.address));
-            let name = |a: &Address| stack.interfaces().find(|i| i.index == a.interface).map(|i| &*i.name);
+            let (all, interfaces) = (stack.addresses(), stack.interfaces());
+            let wanted = all.iter().filter(|a| is_wanted(a.prefix.address));
+            let name = |a: &Address| interfaces.iter().find(|i| i.index == a.interface).map(|i| &*i.name);
             let one = |a: &Address| address(a, name(a).unwrap_or_default(), now, request, port, MULTIPART);
             Ok(wanted.map(one).collect())
         }
         (GET_ROUTE, true) => {
-            let wanted = stack.routes().filter(|r| is_wanted(r.destination.address));
+            let all = stack.routes();
+            let wanted = all.iter().filter(|r| is_wanted(r.destination.address));
             Ok(wanted.map(|r| route(r, request, port, MULTIPART)).collect())
         }
         (GET_ROUTE, false) => {
@@ -79,8 +83,9 @@ pub(super) fn answer(
             Ok(alloc::vec![route(&found, request, port, 0)])
         }
         (GET_NEIGHBOUR, true) => {
-            let wanted = stack.neighbours().filter(|n| is_wanted(n.address));
-            Ok(wanted.map(|n| neighbour(&n, request, port, MULTIPART)).collect())
+            let all = stack.neighbours();
+            let wanted = all.iter().filter(|n| is_wanted(n.address));
+            Ok(wanted.map(|n| neighbour(n, request, port, MULTIPART)).collect())
         }
         // There are no rules, queues and the like to be listed.
         (_, true) => Ok(Vec::new()),
@@ -139,14 +144,14 @@ fn ip(bytes: &[u8]) -> Result<IpAddr> {
 
 /// The interface that a request about one names: by the number in its fixed part, or else by the
 /// attribute `name`. `ENODEV`.
-fn interface(stack: &Stack, request: &Request<'_>, fixed: usize, name: u16) -> Result<InterfaceIndex> {
+fn interface(stack: &mut Internet, request: &Request<'_>, fixed: usize, name: u16) -> Result<InterfaceIndex> {
     let index = request.body().u32_at(4)?;
     let name = request.attribute(fixed, name).map(|name| name.strip_suffix(b"\0").unwrap_or(name));
-    let is_it = |i: &&Interface| match (index, name) {
+    let is_it = |i: &Interface| match (index, name) {
         (0, Some(name)) => i.name.as_bytes() == name,
         _ => i.index.0 == index,
     };
-    stack.interfaces().find(is_it).map(|i| i.index).ok_or(Error::ENODEV)
+    stack.interfaces().into_iter().find(is_it).map(|i| i.index).ok_or(Error::ENODEV)
 }
 
 fn link(interface: &Interface, request: &Request<'_>, port: u32, multipart: u16) -> Vec<u8> {
@@ -289,7 +294,7 @@ fn neighbour(known: &Neighbour, request: &Request<'_>, port: u32, multipart: u16
 }
 
 /// Does a request that changes something.
-fn change(stack: &mut Stack, request: &Request<'_>) -> Result<()> {
+fn change(stack: &mut Internet, request: &Request<'_>) -> Result<()> {
     let body = request.body();
     match request.kind {
         NEW_LINK | SET_LINK => {
@@ -332,7 +337,7 @@ fn change(stack: &mut Stack, request: &Request<'_>) -> Result<()> {
     }
 }
 
-fn change_route(stack: &mut Stack, request: &Request<'_>) -> Result<()> {
+fn change_route(stack: &mut Internet, request: &Request<'_>) -> Result<()> {
     let body = request.body();
     let [family, length, ..] = *body else { return Err(Error::EINVAL) };
     let attribute = |kind| request.attribute(ROUTE, kind).map(ip).transpose();

@@ -147,7 +147,7 @@ impl PacketSocket {
 
     /// What is known of an interface.
     fn interface(&self, index: InterfaceIndex) -> Option<Interface> {
-        self.inner.network().with(|stack| stack.interfaces().find(|i| i.index == index).cloned())
+        self.inner.network().with(|stack| stack.interface(index))
     }
 
     /// The socket's own address: what it receives, and where.

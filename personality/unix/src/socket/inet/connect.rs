@@ -80,6 +80,7 @@ impl InetSocket {
                 let error = stack.take_error(self.id).map_or(Error::ECONNABORTED, Error::from);
                 Err(error.into())
             }
+            Err(inet::Error::ConnectionReset) => Err(Error::ECONNRESET.into()),
             _ => Ok(()),
         })
     }

@@ -180,7 +180,7 @@ impl InetSocket {
     /// The options that the stack has for the socket.
     pub fn stack_options(&self) -> Options {
         // The stack knows the socket as long as this exists.
-        self.network.with(|stack| stack.options(self.id).copied().unwrap_or_default())
+        self.network.with(|stack| stack.options(self.id).unwrap_or_default())
     }
 
     /// Changes the options that the stack has for the socket.

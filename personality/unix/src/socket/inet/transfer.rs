@@ -112,9 +112,9 @@ impl InetSocket {
         if count > DATAGRAM && !is_stream {
             return Err(Error::EMSGSIZE.into());
         }
-        let takes_nothing = |stack: &mut inet::Stack| {
+        let takes_nothing = |stack: &mut inet::Internet| {
             // A socket that listens is never ready for it: the stack has the error.
-            stack.state(self.id) != Ok(State::Listen) && !stack.readiness(self.id).write
+            !stack.readiness(self.id).write && stack.state(self.id) != Ok(State::Listen)
         };
         if is_stream && count > SMALL && self.network.with(takes_nothing) {
             // Nothing is copied for a stream that takes nothing.
@@ -217,10 +217,11 @@ impl InetSocket {
     ) -> Result<InetReceived, AttemptError> {
         let is_stream = self.kind() == SocketType::Stream;
         self.network.with(|stack| {
-            let queued = stack.queued(self.id).map_or(0, |queued| queued.receive);
-            let wanted = if how.urgent { 1 } else { queued.min(PIECE) };
+            let wanted = if how.urgent { 1 } else { stack.expected(self.id).min(PIECE) };
             let count = wanted.min(to.remaining());
-            if is_stream && to.remaining() == 0 && queued > 0 {
+            let is_empty =
+                |stack: &mut inet::Internet| stack.queued(self.id).is_ok_and(|all| all.receive == 0);
+            if is_stream && to.remaining() == 0 && !is_empty(stack) {
                 return Ok(InetReceived::default());
             }
             let mut small = [0; SMALL];
@@ -242,7 +243,9 @@ impl InetSocket {
             };
             if !how.peek && (copied > 0 || !is_stream) {
                 let flags = ReceiveFlags { peek: false, discard: is_stream, urgent: how.urgent };
-                attempt(stack.receive_from(self.id, &mut bytes[..copied], flags))?;
+                // A message leaves the queue whole, and need not be copied again for that.
+                let taken = if is_stream { copied } else { 0 };
+                attempt(stack.receive_from(self.id, &mut bytes[..taken], flags))?;
             }
             self.network.keep_buffer(large);
             Ok(InetReceived {
