@@ -58,7 +58,8 @@ impl<S: Surroundings> Service<S> {
         Some((&mut client.stack, &mut self.surroundings))
     }
 
-    /// Does what is due, passes frames, and notifies the client if sockets have become ready of which it does not know.
+    /// Does what is due, passes frames, and notifies the client if sockets have become ready of
+    /// which it does not know.
     pub fn work(&mut self) {
         let now = self.surroundings.now();
         let Some(client) = &mut self.client else { return };
