@@ -389,7 +389,7 @@ fn the_sockets_of_a_task_that_has_ended_have_ended_and_new_ones_are_of_the_next(
 }
 
 #[test]
-fn more_sockets_become_ready_at_once_than_an_answer_names_and_all_are_told() {
+fn all_sockets_are_told_that_become_ready_between_two_answers() {
     let (mut internet, task) = there();
     internet.set_up(InterfaceIndex(1), true).unwrap();
     let open = |_| internet.open_for(Kind::Udp(Family::V4), 0).unwrap();
