@@ -19,7 +19,7 @@ static inline uint64_t now(void)
 /* Whether only those calls are made whose costs are attributed to functions (./mac bench guests
  * --profile). Then a plugin counts, between marks that are NOPs to everything else, and the
  * output says how often each call was made. */
-static int profiled;
+__attribute__((unused)) static int profiled;
 
 #define MARK(which) __asm__ volatile(".byte 0x0f, 0x1f, 0x80, 0x00, " #which ", 0x4c, 0x4d" ::: "memory")
 

@@ -1,51 +1,21 @@
 /* Sockets of the internet over the loopback, in instructions. Two processes send, receive and wait
  * for each other, but where a line says "one process". */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <net/if.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include "loopback.h"
 #include "measure.h"
 #include "stream.h"
 
 enum { CHUNK = 64 << 10, DATAGRAM = 1400, MANY = 1000 };
 
 static char buffer[CHUNK];
-
-/* Linux starts with the interface down. */
-static void start_loopback(void)
-{
-    int control = (int)must(socket(AF_INET, SOCK_DGRAM, 0), "socket");
-    struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
-    must(ioctl(control, SIOCSIFFLAGS, &request), "SIOCSIFFLAGS");
-    close(control);
-}
-
-/* A socket with a free port of 127.0.0.1, and the address of it. */
-static int bound(int kind, struct sockaddr_in *address)
-{
-    socklen_t length = sizeof *address;
-    int made = (int)must(socket(AF_INET, kind, 0), "socket");
-    *address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    must(bind(made, (struct sockaddr *)address, length), "bind");
-    must(getsockname(made, (struct sockaddr *)address, &length), "getsockname");
-    return made;
-}
-
-static int connected(int kind, const struct sockaddr_in *to)
-{
-    int made = (int)must(socket(AF_INET, kind, 0), "socket");
-    must(connect(made, (const struct sockaddr *)to, sizeof *to), "connect");
-    return made;
-}
 
 /* Two ends of a connection that delays no small segments. */
 static void connection(int ends[2])
@@ -114,27 +84,67 @@ static void connections(void)
     close(listener);
 }
 
-/* Measures a byte over one connection, and the wait for it, while there are many others. */
-static void among_many(void)
+/* Measures the calls that make and end connections, each by itself, of a hundred connections at the
+ * same time. */
+static void calls(void)
 {
-    int pairs[MANY][2], epoll = (int)must(epoll_create1(0), "epoll_create1");
-    struct rlimit limit = {4096, 4096};
-    must(setrlimit(RLIMIT_NOFILE, &limit), "setrlimit");
-    for (int i = 0; i < MANY; i++) {
+    enum { COUNT = 100, ALL = COUNT + 4 };
+    struct sockaddr_in address;
+    int clients[ALL], servers[ALL], at, listener = bound(SOCK_STREAM, &address);
+    must(listen(listener, ALL), "listen");
+    at = 0;
+    CALL("TCP: socket, connect", COUNT, ({
+             clients[at] = socket(AF_INET, SOCK_STREAM, 0);
+             connect(clients[at++], (struct sockaddr *)&address, sizeof address);
+         }));
+    at = 0;
+    CALL("TCP: accept", COUNT, servers[at++] = accept(listener, 0, 0));
+    at = 0;
+    CALL("TCP: close, the first end", COUNT, close(clients[at++]));
+    at = 0;
+    CALL("TCP: close, the other end", COUNT, close(servers[at++]));
+    close(listener);
+}
+
+/* Measures a byte over one connection, and the wait for it, while there are others. */
+static void among(const char *name, int count)
+{
+    static int pairs[MANY][2];
+    int epoll = (int)must(epoll_create1(0), "epoll_create1");
+    for (int i = 0; i < count; i++) {
         struct epoll_event event = {.events = EPOLLIN, .data = {.u32 = (uint32_t)i}};
         connection(pairs[i]);
         must(epoll_ctl(epoll, EPOLL_CTL_ADD, pairs[i][1], &event), "epoll_ctl");
     }
     int next = 0;
-    CALL("TCP, one of 1000: write, epoll_wait, read", 200, ({
+    CALL(name, 200, ({
              struct epoll_event event;
-             next = (next + 331) % MANY;
+             next = (next + 331) % count;
              long sent = write(pairs[next][0], buffer, 1), ready = epoll_wait(epoll, &event, 1, 1000);
              sent == 1 && ready == 1 ? read(pairs[event.data.u32][1], buffer, 1) : -1;
          }));
-    for (int i = 0; i < MANY; i++)
+    for (int i = 0; i < count; i++)
         close(pairs[i][0]), close(pairs[i][1]);
     close(epoll);
+}
+
+/* Measures a buffer that another process sends back. */
+static void there_and_back(const char *name, int ends[2])
+{
+    pid_t child = (pid_t)must(fork(), "fork");
+    if (child == 0) {
+        close(ends[0]);
+        for (;;) {
+            ssize_t got = recv(ends[1], buffer, CHUNK, MSG_WAITALL);
+            if (got <= 0 || write(ends[1], buffer, (size_t)got) != got)
+                _exit(0);
+        }
+    }
+    close(ends[1]);
+    CALL(name, 40, (write(ends[0], buffer, CHUNK), recv(ends[0], buffer, CHUNK, MSG_WAITALL)));
+    close(ends[0]);
+    kill(child, SIGKILL);
+    waitpid(child, 0, 0);
 }
 
 int main(void)
@@ -155,7 +165,15 @@ int main(void)
     round_trip("TCP round trip, 1 byte", ends, 1);
     connection(ends);
     measure_stream("64 KiB through TCP", ends, buffer, buffer, CHUNK);
+    connection(ends);
+    there_and_back("64 KiB through TCP and back", ends);
     connections();
-    among_many();
+    calls();
+    struct rlimit limit = {4096, 4096};
+    must(setrlimit(RLIMIT_NOFILE, &limit), "setrlimit");
+    among("TCP, one connection: write, epoll_wait, read", 1);
+    among("TCP, one of 10: write, epoll_wait, read", 10);
+    among("TCP, one of 100: write, epoll_wait, read", 100);
+    among("TCP, one of 1000: write, epoll_wait, read", MANY);
     return 0;
 }

@@ -48,12 +48,14 @@ const TESTS: [Program; 18] = [
 ];
 
 /// The programs that measure, in the images of benchmarks.
-const BENCHMARKS: [Program; 6] = [
+const BENCHMARKS: [Program; 8] = [
     program("calls", "bench/guests/calls.c", "musl-gcc"),
     program("file-calls", "bench/guests/file-calls.c", "musl-gcc"),
     program("process-calls", "bench/guests/process-calls.c", "musl-gcc"),
     program("lmbench", "bench/guests/lmbench.c", "musl-gcc"),
     program("network", "bench/guests/network.c", "musl-gcc"),
+    program("device", "bench/guests/device.c", "musl-gcc"),
+    program("servers", "bench/guests/servers.c", "musl-gcc"),
     program("speedup", "bench/guests/speedup.c", "musl-gcc"),
 ];
 

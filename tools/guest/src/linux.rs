@@ -6,7 +6,7 @@ use super::{apt, packages};
 use anyhow::{Context, Result};
 use mac_build::command;
 use mac_machine::qemu::Machine;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Puts Debian's kernel and the image on a machine. The guest's terminal is the second serial port,
@@ -48,12 +48,46 @@ pub fn kernel() -> Result<(PathBuf, String)> {
     }
     let provided = packages::provide(&[locked])?;
     let (package, archive) = &provided[0];
-    let partial = apt::cache().join(format!(".{}-vmlinuz", std::process::id()));
-    let script =
-        "dpkg-deb --fsys-tarfile \"$1\" | tar --extract --to-stdout --wildcards './boot/vmlinuz-*' >\"$2\"";
-    let mut extract = Command::new("sh");
-    extract.args(["-c", script, "sh"]).arg(archive).arg(&partial);
-    command::run(&mut extract, "taking the kernel out of its package")?;
-    std::fs::rename(&partial, file(package)).context("keeping the kernel")?;
+    extract(archive, "./boot/vmlinuz-*", &file(package))?;
     Ok((file(package), name(package)))
+}
+
+/// Takes one file out of a package, and keeps it as `kept`.
+fn extract(archive: &Path, pattern: &str, kept: &Path) -> Result<()> {
+    let partial = apt::cache().join(format!(".{}-extracted", std::process::id()));
+    let script = "dpkg-deb --fsys-tarfile \"$1\" | tar --extract --to-stdout --wildcards \"$2\" >\"$3\"";
+    let mut extract = Command::new("sh");
+    extract.args(["-c", script, "sh"]).arg(archive).arg(pattern).arg(&partial);
+    command::run(&mut extract, "taking a file out of the kernel's package")?;
+    std::fs::rename(&partial, kept).with_context(|| format!("keeping {}", kept.display()))
+}
+
+/// The modules of Debian's kernel that drive a virtio network device, each after those that it
+/// needs.
+const NETWORK: [&str; 8] = [
+    "virtio",
+    "virtio_ring",
+    "virtio_pci_legacy_dev",
+    "virtio_pci_modern_dev",
+    "virtio_pci",
+    "failover",
+    "net_failover",
+    "virtio_net",
+];
+
+/// The files of the modules that drive a virtio network device, and where they are in an image.
+pub fn network_modules() -> Result<Vec<(String, PathBuf)>> {
+    let lock = Lock::read()?;
+    let package = lock.set("linux")?.first().copied().context("no package has Debian's kernel")?;
+    let kept = |module: &str| apt::cache().join(format!("{}_{}.{module}.ko", package.name, package.version));
+    let modules: Vec<_> =
+        NETWORK.iter().map(|module| (format!("tests/modules/{module}.ko"), kept(module))).collect();
+    if !modules.iter().all(|(_, file)| file.is_file()) {
+        let provided = packages::provide(&[package])?;
+        let (_, archive) = provided.first().context("the kernel's package was not provided")?;
+        for (module, (_, file)) in NETWORK.iter().zip(&modules) {
+            extract(archive, &format!("./lib/modules/*/{module}.ko"), file)?;
+        }
+    }
+    Ok(modules)
 }

@@ -412,6 +412,11 @@ impl Suite {
             || self.modules.iter().any(|module| module.contains(filter))
     }
 
+    /// Whether the machine has a network of its own in the emulator.
+    pub fn has_network(&self) -> bool {
+        self.network
+    }
+
     /// Whether the host serves files to the machine, and can connect to it.
     pub fn has_open_network(&self) -> bool {
         self.network && !self.interactive.is_empty()

@@ -88,7 +88,7 @@ impl Known {
         let text = |route: &Route| format!("{:?}", Route { expires: None, ..*route });
         assert_eq!(
             sorted(self.routes.iter().map(text).collect()),
-            sorted(stack.routes().map(|route| text(route)).collect())
+            sorted(stack.routes().map(text).collect())
         );
         let text = |known: &Neighbour| format!("{:?}", (known.interface, known.address, known.mac));
         let told = |known: &Neighbour| !matches!(known.state, NeighbourState::Incomplete);

@@ -2,10 +2,10 @@
 //! and the test that they are still true.
 //!
 //! A table stands in a chapter between `<!-- results: NAME operations -->` (or `regions`, `calls`,
-//! `parts`, `growth`, `stretches`, `session`, `speedup`, `overhead`, `fits`) and `<!-- end -->`; a
-//! table of all results stands between `<!-- results: all papers -->` and the end mark. In the
-//! README a few rows of the other tables stand between `<!-- results: all summary -->` and the end
-//! mark.
+//! `parts`, `growth`, `stretches`, `session`, `speedup`, `costs`, `overhead`, `fits`) and
+//! `<!-- end -->`; a table of all results stands between `<!-- results: all papers -->` and the end
+//! mark. In the README a few rows of the other tables stand between `<!-- results: all summary -->`
+//! and the end mark.
 
 use super::references::{self, References, Summary};
 use super::report::{self, Report};
@@ -132,6 +132,7 @@ fn named_table(name: &str, references: &References) -> Result<String> {
         "stretches" => report::stretches_table(report),
         "session" => session::table(report),
         "speedup" => speedup::table(report),
+        "costs" => speedup::costs(report),
         "fits" => report::fits_table(report, references),
         "overhead" => overhead::table(&read(SEVERAL)?, report, references),
         _ => bail!("there is no table of {kind}: docs/src/measuring.md lists them"),

@@ -130,6 +130,26 @@ pub(super) fn table(report: &Report) -> String {
     report::table(&headings, rows)
 }
 
+/// The table in Markdown of what an operation costs on all processors together.
+pub(super) fn costs(report: &Report) -> String {
+    let runs = runs(report);
+    let cost = |run: &Run| {
+        let all: u64 = run.processors.iter().map(|region| sum(region, "instructions")).sum();
+        all as f64 / run.processors.first().map_or(1, |region| region.operations) as f64
+    };
+    let rows = runs.iter().filter(|run| run.kernel == column(Kernel::Macadamia)).map(|run| {
+        let is_same = |other: &&Run| {
+            (other.work, other.cpus, other.kernel) == (run.work, run.cpus, column(Kernel::Linux))
+        };
+        let (ours, theirs) = (cost(run), runs.iter().find(is_same).map(cost));
+        let ratio = theirs.map_or_else(|| "-".into(), |theirs| format!("{:.1}", ours / theirs));
+        let shown = |value: Option<f64>| report::number_or(value.map(f64::round), "-");
+        [without_place(run.work).into(), run.cpus.into(), shown(Some(ours)), shown(theirs), ratio]
+    });
+    let headings = ["operation", "processors", "Macadamia", "Linux", "Macadamia / Linux"];
+    report::table(&headings, rows)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,6 +176,14 @@ mod tests {
             [
                 "| a sort, of 7 things | 1 | 6 | 1.00 | 8 | 1.00 |",
                 "| a sort, of 7 things | 2 | 4 / 2.5 | 1.50 | - | - |"
+            ]
+        );
+        let rows: Vec<String> = costs(&report).lines().skip(2).map(String::from).collect();
+        assert_eq!(
+            rows,
+            [
+                "| a sort, of 7 things | 1 | 750 000 | 1 000 000 | 0.8 |",
+                "| a sort, of 7 things | 2 | 812 500 | - | - |"
             ]
         );
         assert!(named("a 1\nb 2\n", &line(0, 1, 1), Kernel::Linux, 1).is_err());
