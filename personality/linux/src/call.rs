@@ -127,8 +127,8 @@ impl<M: Machine> Call<'_, M> {
         Pid::new(id).map_or(0, |id| self.number(id))
     }
 
-    /// The id to which the caller refers by a number. `ESRCH` if there is none, also for a number that
-    /// is not positive.
+    /// The id to which the caller refers by a number. `ESRCH` if there is none, also for a number
+    /// that is not positive.
     pub(crate) fn id(&self, number: i32) -> Result<Pid> {
         let number = u32::try_from(number).map_err(|_| Error::ESRCH)?;
         self.table(|table| {
@@ -143,8 +143,8 @@ impl<M: Machine> Call<'_, M> {
         self.users().id(IdKind::User, number).ok_or(Error::EINVAL)
     }
 
-    /// The group of the system to which the caller refers by a number. `EINVAL` if its namespace has
-    /// none.
+    /// The group of the system to which the caller refers by a number. `EINVAL` if its namespace
+    /// has none.
     pub(crate) fn group(&self, number: u32) -> Result<u32> {
         self.users().id(IdKind::Group, number).ok_or(Error::EINVAL)
     }

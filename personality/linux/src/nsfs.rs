@@ -1,5 +1,5 @@
-//! Files that show namespaces (namespaces(7)): those in the directory `ns` of a process in /proc, and
-//! what ioctl(2) tells about them (ioctl_ns(2)).
+//! Files that show namespaces (namespaces(7)): those in the directory `ns` of a process in /proc,
+//! and what ioctl(2) tells about them (ioctl_ns(2)).
 
 use crate::calls::program::flag;
 use alloc::format;

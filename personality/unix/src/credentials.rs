@@ -274,12 +274,12 @@ impl Credentials {
 
     /// The credentials after exec of a program. `user` and `group` own the file if it has the
     /// set-user-id or set-group-id bit (and its file system honours these), otherwise they are
-    /// `None`; `file` is what privileges it gives itself. An id that the namespace of the thread has
-    /// not is never gained, since the thread would then be outside of what it can say. `is_shared` says that another process
-    /// could change what the program relies on: the program then acts with the real ids, and so
-    /// does one that may not get privileges. The second value says whether privileges grew, so that
-    /// the program must not trust its environment (AT_SECURE). `EPERM` if the program needs
-    /// privileges that it cannot get.
+    /// `None`; `file` is what privileges it gives itself. An id that the namespace of the thread
+    /// has not is never gained, since the thread would then be outside of what it can say.
+    /// `is_shared` says that another process could change what the program relies on: the program
+    /// then acts with the real ids, and so does one that may not get privileges. The second value
+    /// says whether privileges grew, so that the program must not trust its environment
+    /// (AT_SECURE). `EPERM` if the program needs privileges that it cannot get.
     pub fn for_exec(
         &self,
         user: Option<u32>,

@@ -39,8 +39,8 @@
 //! `tty`, `socket`, `network` (the internet protocols), `log`.
 //!
 //! Processes: `personality` (tasks and threads of Mach), `front_end`, `process`, `thread`,
-//! `credentials`, `namespace`, `signal`, `exec`, `memory`, `clock`, `timer`, `load`, `sysv` (System V objects),
-//! `seed` (of the random source).
+//! `credentials`, `namespace`, `signal`, `exec`, `memory`, `clock`, `timer`, `load`, `sysv` (System
+//! V objects), `seed` (of the random source).
 #![cfg_attr(not(any(test, feature = "testing")), no_std)]
 #![forbid(unsafe_code)]
 

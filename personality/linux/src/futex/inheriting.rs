@@ -34,8 +34,8 @@ struct Lock {
     waiters: Vec<(u64, u64)>,
 }
 
-/// How threads are told apart: by the number of their namespace of processes, which is 0 for the first
-/// one, and in the lower half their number there.
+/// How threads are told apart: by the number of their namespace of processes, which is 0 for the
+/// first one, and in the lower half their number there.
 pub(crate) fn holder(numbers: OwnNumbers) -> u64 {
     numbers.namespace << 32 | u64::from(numbers.thread)
 }

@@ -1,5 +1,5 @@
-//! Namespaces of users, processes, names and objects: what programs see and may do in them, and what
-//! they cannot do outside.
+//! Namespaces of users, processes, names and objects: what programs see and may do in them, and
+//! what they cannot do outside.
 
 use super::run_in;
 use crate::world::{DATA, Gone, Program, Steps, World};
@@ -126,7 +126,8 @@ fn ids_have_other_numbers_in_a_namespace_of_users() {
                 let status = read(p, "/proc/self/status").await?;
                 assert!(status.contains("Uid:\t0\t0\t0\t0\nGid:\t7\t7\t7\t7\n"), "{status}");
                 assert!(status.contains("CapEff:\t000001ffffffffff\n"), "{status}");
-                // Ids without a number: those of files are shown as 65534, and no number means them.
+                // Ids without a number: those of files are shown as 65534, and no number means
+                // them.
                 let path = p.string(PATH, "/open").await?;
                 assert_eq!(p.call(4, &[path, DATA]).await?, 0);
                 assert_eq!(p.load_u64(DATA + 28).await?, 65534 << 32 | 65534);
@@ -236,7 +237,8 @@ fn mounts_of_a_namespace_open_no_devices_and_cannot_undo_those_outside() {
                 assert_eq!(p.load_u64(DATA + 0x200 + 28).await?, 0, "its own root directory");
                 let options = p.string(DATA + 0xa0, "uid=1").await?;
                 assert_eq!(p.call(165, &[tmpfs, m, tmpfs, 0, options]).await?, EINVAL);
-                // Devices of the system can be used where they are bound, and not in mounts of its own.
+                // Devices of the system can be used where they are bound, and not in mounts of its
+                // own.
                 assert!(open(p, "/dev/null", 2).await? >= 0);
                 assert_eq!(p.call(165, &[0, m, 0, 0x1020, 0]).await?, EPERM, "devices stay closed");
                 assert_eq!(p.call(165, &[0, m, 0, 0x1020 | 4, 0]).await?, 0);
@@ -302,7 +304,8 @@ fn processes_have_other_numbers_in_a_namespace_and_end_with_its_first_one() {
                     })
                     .await?;
                 assert_eq!(orphan, 2);
-                // Processes outside cannot be named, and the first one is protected from those inside.
+                // Processes outside cannot be named, and the first one is protected from those
+                // inside.
                 assert_eq!(p.call(62, &[100, 0]).await?, ESRCH);
                 for signal in [KILL, TERMINATE] {
                     assert_eq!(p.call(62, &[1, signal]).await?, 0);

@@ -313,7 +313,7 @@ impl UserNamespace {
     }
 
     fn may_map(&self, inner: &Inner, kind: IdKind, map: &IdMap, by: &MapWriter<'_>) -> bool {
-        // Whoever maps the superuser could give files privileges that count outside.
+        // A process that maps the superuser could give files privileges that count outside.
         let maps_superuser = map.outside_includes(0);
         if kind == IdKind::User && maps_superuser {
             let may = match by.opener.namespace == *self {

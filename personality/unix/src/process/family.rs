@@ -149,8 +149,8 @@ impl Table {
     }
 
     /// Makes a thread or a process as thread `caller` asked; returns its new id. The new thread
-    /// starts in the server. A new process begins in the namespace that the namespaces of the thread
-    /// have for children, and is its first one if it has none. `ENOMEM` if that has ended.
+    /// starts in the server. A new process begins in the namespace that the namespaces of the
+    /// thread have for children, and is its first one if it has none. `ENOMEM` if that has ended.
     /// `EINVAL` for a thread if that is not its process's, and for a sibling of a first process.
     ///
     /// `EAGAIN` if a limit on threads is reached, ids have run out, or the caller has to end (the

@@ -328,8 +328,8 @@ impl Table {
         }
     }
 
-    /// Whether thread `sender` has no number in the namespace of process `pid`, in which its signals
-    /// are then those of the system.
+    /// Whether thread `sender` has no number in the namespace of process `pid`, in which its
+    /// signals are then those of the system.
     pub(super) fn is_outside(&self, sender: Pid, pid: Pid) -> bool {
         let Some(process) = self.processes.get(&pid) else { return false };
         self.number_in(&process.pid_namespace, sender) == 0

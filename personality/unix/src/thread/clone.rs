@@ -111,7 +111,7 @@ impl<M: Machine> Resources<M> {
         };
         let made = self.make_namespaces(request.namespaces, &account)?;
         if let Some(made) = made.as_ref().filter(|_| request.namespaces.contains(NewNamespaces::MOUNTS)) {
-            directories.unshare_mounts(&made.credentials.namespace);
+            directories.unshare_mounts(&made.credentials.namespace, &account)?;
         }
         let (credentials, namespaces) = made.map(|made| (made.credentials, made.namespaces)).unzip();
         let caller = self.tid();

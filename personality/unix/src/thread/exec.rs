@@ -299,8 +299,8 @@ impl<M: Machine> Resources<M> {
         file.location().is_none_or(|location| permitted_at(location, &identity, Access::READ).is_ok())
     }
 
-    /// The namespace of users to which the memory of a program belongs that the caller may not read:
-    /// one that has the owners of its files.
+    /// The namespace of users to which the memory of a program belongs that the caller may not
+    /// read: one that has the owners of its files.
     fn owner_of_unreadable(
         &self,
         credentials: &Credentials,

@@ -89,7 +89,8 @@ impl<M: Machine> Resources<M> {
         self.system.processes().with(|table| table.pid_namespace(self.pid()))
     }
 
-    /// Makes namespaces; those of mounts are left to the caller. `None` if there is nothing to make.
+    /// Makes namespaces; those of mounts are left to the caller. `None` if there is nothing to
+    /// make.
     ///
     /// # Errors
     /// `EPERM`: the thread has not the privilege, which it has in a namespace of users that is made
@@ -141,7 +142,7 @@ impl<M: Machine> Resources<M> {
         if directories || new.intersects(NewNamespaces::MOUNTS | NewNamespaces::USERS) {
             let copy = Arc::new(self.directories().copy());
             if let Some(made) = made.as_ref().filter(|_| new.contains(NewNamespaces::MOUNTS)) {
-                copy.unshare_mounts(&made.credentials.namespace);
+                copy.unshare_mounts(&made.credentials.namespace, &account)?;
             }
             let old = core::mem::replace(&mut self.inner.lock().directories, copy);
             drop(old);

@@ -226,8 +226,8 @@ impl Caller<'_> {
         Ok(name)
     }
 
-    /// Mounts a file system at a path. This needs [`Privilege::Administrator`] over the tree, as the
-    /// other operations on mounts do.
+    /// Mounts a file system at a path. This needs [`Privilege::Administrator`] over the tree, as
+    /// the other operations on mounts do.
     pub async fn mount(&self, path: &[u8], root: VnodeRef, source: &str, flags: MountFlags) -> Result<()> {
         let at = self.administer(path, true).await?;
         let mount = self.mount_of(root, source, flags)?;
@@ -248,8 +248,8 @@ impl Caller<'_> {
         })
     }
 
-    /// Checks that a caller in a namespace of users that is not the first one may mount file systems
-    /// of this type. Returns the options that the mount must have. `EPERM`.
+    /// Checks that a caller in a namespace of users that is not the first one may mount file
+    /// systems of this type. Returns the options that the mount must have. `EPERM`.
     pub(super) fn check_kind(&self, kind: &str) -> Result<MountFlags> {
         let (Some(shown), may) = (self.process.owner_of(kind), Privilege::Administrator) else {
             return Err(Error::EPERM);

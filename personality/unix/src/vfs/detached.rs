@@ -1,11 +1,13 @@
 //! Mounts that are in no tree, as fsmount(2) and open_tree(2) make them, and how they get into one.
 
 use super::mount::{Location, Mount, MountFlags};
-use super::tree::Propagation;
+use super::propagation::below;
+use super::tree::{MOUNT_BYTES, Propagation};
 use super::vnode::VnodeRef;
 use super::{Caller, OpenFlags, Vfs};
-use crate::Result;
+use crate::account::Charge;
 use crate::file::{FileObject, OpenFile};
+use crate::{Error, Result};
 use alloc::sync::Arc;
 
 /// A mount that was made in no tree, with what is mounted below it. It is released with the file
@@ -13,6 +15,7 @@ use alloc::sync::Arc;
 struct Detached {
     vfs: Arc<Vfs>,
     mount: Arc<Mount>,
+    _charge: Charge,
 }
 
 impl FileObject for Detached {
@@ -28,17 +31,21 @@ impl Drop for Detached {
 }
 
 impl Caller<'_> {
-    fn open_detached(&self, mount: Arc<Mount>) -> Arc<OpenFile> {
+    /// Opens a mount that is in no tree, and charges it to the caller. `ENOMEM`.
+    fn open_detached(&self, mount: Arc<Mount>) -> Result<Arc<OpenFile>> {
         let root = mount.root();
-        let object = Arc::new(Detached { vfs: self.vfs.clone(), mount });
-        OpenFile::of_vnode(root, None, OpenFlags::PATH, Some(object))
+        let size = MOUNT_BYTES * below(&mount).len() as u64;
+        let charge = self.process.account().charge_memory(size);
+        let charge = charge.ok_or(Error::ENOMEM).inspect_err(|_| self.vfs.tree.release(&mount))?;
+        let object = Arc::new(Detached { vfs: self.vfs.clone(), mount, _charge: charge });
+        Ok(OpenFile::of_vnode(root, None, OpenFlags::PATH, Some(object)))
     }
 
     /// Makes a mount of a file system, by its root directory, that is in no tree, and opens it
     /// (fsmount(2)). `EPERM`.
     pub fn make_mount(&self, root: VnodeRef, source: &str, flags: MountFlags) -> Result<Arc<OpenFile>> {
         self.check_administrator()?;
-        Ok(self.open_detached(self.mount_of(root, source, flags)?))
+        self.open_detached(self.mount_of(root, source, flags)?)
     }
 
     /// Opens a location as O_PATH does.
@@ -50,7 +57,7 @@ impl Caller<'_> {
     /// the copy, which is in no tree (open_tree(2)). `EPERM`, `EINVAL`.
     pub fn copy_mount(&self, at: &Location, recursive: bool) -> Result<Arc<OpenFile>> {
         self.check_administrator()?;
-        Ok(self.open_detached(self.directories.tree().copy_at(at, recursive)?))
+        self.open_detached(self.directories.tree().copy_at(at, recursive)?)
     }
 
     /// Moves a mount, by its root, to a location, from elsewhere in the tree or from no tree

@@ -47,6 +47,7 @@ pub use vnode::{
 };
 pub use walk::{Found, LINKS_MAXIMUM, Restrictions};
 
+use crate::account::Account;
 use crate::disk::Disks;
 use crate::file::{DeviceDriver, OpenFile};
 use crate::namespace::UserNamespace;
@@ -181,19 +182,21 @@ impl Directories {
         self.state.lock().tree.clone()
     }
 
-    /// Gives the process a copy of its tree of mounts, which belongs to `owner` (CLONE_NEWNS).
-    pub fn unshare_mounts(&self, owner: &UserNamespace) {
+    /// Gives the process a copy of its tree of mounts, which belongs to `owner` and is charged to
+    /// `account` (CLONE_NEWNS). `ENOMEM`.
+    pub fn unshare_mounts(&self, owner: &UserNamespace, account: &Arc<Account>) -> Result<()> {
         let (tree, root, current) = {
             let state = self.state.lock();
             (state.tree.clone(), state.root.clone(), state.current.clone())
         };
-        let (tree, [root, current]) = tree.copy([root, current], owner);
+        let (tree, [root, current]) = tree.copy([root, current], owner, account)?;
         let old = {
             let mut state = self.state.lock();
             let (seals, umask) = (state.seals, state.umask);
             core::mem::replace(&mut *state, DirectoriesState { tree, root, current, umask, seals })
         };
         drop(old);
+        Ok(())
     }
 
     /// Gives the process another tree of mounts, in whose root directory it then is.

@@ -117,8 +117,8 @@ impl Mount {
         &self.owner
     }
 
-    // Relaxed ordering, here and below: the locks are set before the mount is in a tree of those that
-    // they bind.
+    // Relaxed ordering, here and below: the locks are set before the mount is in a tree of those
+    // that they bind.
 
     /// Locks the options that the mount has, since it gets into a tree of other users.
     pub(super) fn lock_flags(&self) {

@@ -45,8 +45,8 @@ pub(super) fn receivers(trees: &[Arc<MountTree>], at: &Location) -> Vec<(Arc<Mou
     found
 }
 
-/// Locks the options of mounts that get into a tree of another owner, and where they are but for the
-/// first one, in which the others are.
+/// Locks the options of mounts that get into a tree of another owner, and where they are but for
+/// the first one, in which the others are.
 pub(super) fn lock(mounts: &[Arc<Mount>]) {
     mounts.iter().for_each(|mount| mount.lock_flags());
     mounts.iter().skip(1).for_each(|mount| {

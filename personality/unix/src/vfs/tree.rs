@@ -3,6 +3,7 @@
 use super::mount::{ListedMount, Location, Mount, MountFlags, Sharing};
 use super::propagation::{below, check_types, copy_below, is_under, is_within, lock, receivers};
 use super::vnode::{FileSystem, VnodeRef, same};
+use crate::account::{Account, Charge};
 use crate::namespace::{self, UserNamespace};
 use crate::sync::{SpinGuard, SpinLock};
 use crate::{Error, Result};
@@ -10,6 +11,11 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
+
+/// The most mounts of a tree.
+const MOUNTS_MAXIMUM: usize = 10_000;
+/// Bytes of the server's memory for a mount.
+pub(super) const MOUNT_BYTES: u64 = 512;
 
 /// The tree of mounts that the processes of a mount namespace see.
 pub struct MountTree {
@@ -22,6 +28,8 @@ pub struct MountTree {
     anonymous: Arc<Mount>,
     /// The mounts in the order in which they were made.
     mounts: SpinLock<Vec<Arc<Mount>>>,
+    /// What the tree is charged to the user that made it; `None` for the first tree.
+    charge: SpinLock<Option<Charge>>,
     /// All trees of the system. Every change of a tree locks them, since it may be propagated to
     /// others.
     all: Arc<SpinLock<Vec<Weak<MountTree>>>>,
@@ -49,6 +57,11 @@ fn new_group() -> u64 {
 
 /// The number of the first tree of a system.
 const FIRST: u64 = 0xf000_0001;
+
+/// Bytes of the server's memory for a tree with this many mounts.
+fn bytes_of(mounts: usize) -> u64 {
+    namespace::NAMESPACE_BYTES + MOUNT_BYTES * mounts as u64
+}
 
 /// A change of trees: the lock that every change holds, and the trees that are in use. The trees
 /// are released after the lock.
@@ -88,18 +101,21 @@ impl MountTree {
         all: Arc<SpinLock<Vec<Weak<MountTree>>>>,
     ) -> Arc<MountTree> {
         let (root, mounts) = (SpinLock::new(mounts[0].clone()), SpinLock::new(mounts));
-        Arc::new(MountTree { number, owner, root, anonymous, mounts, all })
+        Arc::new(MountTree { number, owner, root, anonymous, mounts, charge: SpinLock::new(None), all })
     }
 
-    /// A copy of the tree, which changes independently of it but for what is propagated, and belongs
-    /// to `owner`. Other owners cannot undo what has been mounted, nor how, and nothing is propagated
-    /// from them. Returned with it are the locations in the copy that are the same as the given
-    /// ones.
+    /// A copy of the tree, which changes independently of it but for what is propagated, and
+    /// belongs to `owner`. Other owners cannot undo what has been mounted, nor how, and nothing is
+    /// propagated from them. Returned with it are the locations in the copy that are the same as
+    /// the given ones. `ENOMEM` if `account` has too little for it.
     pub(crate) fn copy<const N: usize>(
         &self,
         places: [Location; N],
         owner: &UserNamespace,
-    ) -> (Arc<MountTree>, [Location; N]) {
+        account: &Arc<Account>,
+    ) -> Result<(Arc<MountTree>, [Location; N])> {
+        let size = bytes_of(self.mounts.lock().len());
+        let charge = account.charge_memory(size).ok_or(Error::ENOMEM)?;
         // The copy is known before the next change, which may be propagated to it.
         let mut all = self.all.lock();
         let copies = copy_below(&self.root.lock().clone(), None, true);
@@ -119,8 +135,21 @@ impl MountTree {
         let number = namespace::new_number();
         let anonymous = self.anonymous.clone();
         let tree = MountTree::of(number, owner.clone(), mounts, anonymous, self.all.clone());
+        *tree.charge.lock() = Some(charge);
         all.push(Arc::downgrade(&tree));
-        (tree, places)
+        Ok((tree, places))
+    }
+
+    /// Charges `more` mounts that are about to be added. `ENOSPC` for more than a tree may have,
+    /// `ENOMEM` if the user that made the tree has too much memory.
+    fn make_room(&self, more: usize) -> Result<()> {
+        let count = self.mounts.lock().len() + more;
+        if count > MOUNTS_MAXIMUM {
+            return Err(Error::ENOSPC);
+        }
+        let mut charge = self.charge.lock();
+        let is_charged = charge.as_mut().is_none_or(|charge| charge.change_memory(bytes_of(count)));
+        if is_charged { Ok(()) } else { Err(Error::ENOMEM) }
     }
 
     /// The number of the tree, which no other namespace has.
@@ -139,8 +168,8 @@ impl MountTree {
     }
 
     /// Checks that in this tree a whole file system of this kind can be seen, so that another mount
-    /// of it shows nothing that is hidden from those who see the tree. Returns the options that the
-    /// other mount must have, too. `EPERM`.
+    /// of it shows nothing that is hidden from processes that see the tree. Returns the options
+    /// that the other mount must have, too. `EPERM`.
     pub(crate) fn check_visible(&self, kind: &str) -> Result<MountFlags> {
         let _change = self.change();
         let shows = |mount: &&Arc<Mount>| {
@@ -236,13 +265,22 @@ impl MountTree {
         if same(&at.vnode, &root) && same(&at.vnode, &at.mount.root().vnode) {
             return Err(Error::EBUSY);
         }
-        self.attach_shared(&change.trees, at, mount);
-        Ok(())
+        self.attach_shared(&change.trees, at, mount)
     }
 
-    /// Attaches a mount, and copies of it wherever it is propagated.
-    fn attach_shared(&self, trees: &[Arc<MountTree>], at: Location, mount: &Arc<Mount>) {
+    /// Attaches a mount, and copies of it wherever it is propagated. The errors are those of
+    /// [`MountTree::make_room`].
+    fn attach_shared(&self, trees: &[Arc<MountTree>], at: Location, mount: &Arc<Mount>) -> Result<()> {
         let receivers = receivers(trees, &at);
+        let size = below(mount).len();
+        for tree in trees {
+            let is_this = core::ptr::eq::<MountTree>(&**tree, self);
+            let copies = receivers.iter().filter(|(receiver, ..)| Arc::ptr_eq(receiver, tree)).count();
+            match copies + usize::from(is_this) {
+                0 => {}
+                times => tree.make_room(times * size)?,
+            }
+        }
         if at.mount.sharing().peers.is_some() {
             for old in below(mount) {
                 let Sharing { peers, master, .. } = old.sharing();
@@ -271,6 +309,7 @@ impl MountTree {
         }
         self.mounts.lock().extend(below(mount));
         mount.attach(at);
+        Ok(())
     }
 
     /// A copy of what is at a location, which is in no tree; with `recursive` also of what is
@@ -294,9 +333,9 @@ impl MountTree {
     }
 
     /// Removes the mount whose root is at `at`, and the copies to which this is propagated.
-    /// `EINVAL` if that is not the root of a mount of this tree, or the mount stays. `EBUSY` while it or such a copy is
-    /// used, unless `detach`: they are then removed from their trees, and kept until their users
-    /// are gone.
+    /// `EINVAL` if that is not the root of a mount of this tree, or the mount stays. `EBUSY` while
+    /// it or such a copy is used, unless `detach`: they are then removed from their trees, and kept
+    /// until their users are gone.
     pub fn unmount(&self, at: Location, detach: bool) -> Result<()> {
         let mut gone = Vec::new();
         let change = self.change();
@@ -459,8 +498,11 @@ impl MountTree {
         }
         from.mount.detach();
         self.forget(&below(&from.mount));
-        self.attach_shared(&change.trees, to, &from.mount);
-        Ok(())
+        // If there is no room for the copies to which it is propagated, it stays where it was.
+        self.attach_shared(&change.trees, to, &from.mount).inspect_err(|_| {
+            self.mounts.lock().extend(below(&from.mount));
+            from.mount.attach(old);
+        })
     }
 
     /// Puts the mount with the root directory `root` at `put`, and the mount whose root is at `new`

@@ -1,9 +1,15 @@
 //! Tests of mount namespaces, of what is propagated, and of pivot_root.
 
 use super::*;
+use crate::account::Account;
 use crate::namespace::UserNamespace;
 use crate::testing::{World, memory, now};
 use crate::tmpfs::{Tmpfs, TmpfsOptions};
+
+/// The account of a user.
+fn account() -> Arc<Account> {
+    Account::new(1000, crate::account::Settings::new(1 << 30))
+}
 
 impl World {
     fn memory_mount(&self, path: &str) -> Result<()> {
@@ -22,7 +28,7 @@ impl World {
     /// Does something in another namespace, which begins as a copy of this one.
     fn elsewhere<T>(&self, work: impl FnOnce(&Caller<'_>, &Directories) -> T) -> T {
         let directories = self.directories.copy();
-        directories.unshare_mounts(&UserNamespace::FIRST);
+        directories.unshare_mounts(&UserNamespace::FIRST, &account()).unwrap();
         let caller = Caller { directories: &directories, ..self.caller() };
         work(&caller, &directories)
     }
@@ -303,4 +309,35 @@ fn pivot_root_exchanges_the_root() {
     w.directories.follow_pivot(&old, &new);
     now(w.caller().unmount(b".", true, true)).unwrap();
     assert!(exists(&w.caller(), "/last") && !exists(&w.caller(), "/plain"));
+}
+
+#[test]
+fn a_tree_has_a_most_mounts_and_is_charged_for_them() {
+    let w = World::new();
+    w.mkdir("/m");
+    let poor = Account::new(1000, crate::account::Settings::new(2 * 1024 + 8 * 512));
+    let directories = w.directories.copy();
+    directories.unshare_mounts(&UserNamespace::FIRST, &poor).unwrap();
+    let caller = Caller { directories: &directories, ..w.caller() };
+    let mount = || {
+        let root = Tmpfs::new(&TmpfsOptions::for_memory(100), memory(), w.environment.clone()).unwrap();
+        now(caller.mount(b"/m", root, "tmpfs", MountFlags::empty()))
+    };
+    let made = (0..8).take_while(|_| mount().is_ok()).count();
+    assert!((1..8).contains(&made), "{made}");
+    assert_eq!(mount(), Err(Error::ENOMEM));
+    now(caller.unmount(b"/m", false, true)).unwrap();
+    assert_eq!(mount(), Ok(()));
+    // What is bound in itself, with what is mounted below it, doubles each time.
+    let bind = |index: usize| {
+        let path = format!("/{index}");
+        w.mkdir(&path);
+        now(w.caller().bind(b"/", path.as_bytes(), true))
+    };
+    let doubled = (0..20).take_while(|index| bind(*index).is_ok()).count();
+    assert!((10..20).contains(&doubled), "{doubled}");
+    assert_eq!(bind(20), Err(Error::ENOSPC));
+    assert!(w.directories.tree().mounts().len() <= 10_000);
+    drop(directories);
+    assert_eq!(poor.amount(crate::account::Kept::ServerMemory), 0);
 }

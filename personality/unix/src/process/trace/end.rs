@@ -54,8 +54,8 @@ impl Table {
         self.tell_process(tracer.process, tid, status.event());
     }
 
-    /// Whether the parent of zombie `pid` has to wait: for its tracer, which this tells, or for the end
-    /// of other processes of its namespace.
+    /// Whether the parent of zombie `pid` has to wait: for its tracer, which this tells, or for the
+    /// end of other processes of its namespace.
     pub(in crate::process) fn zombie_is_held(&mut self, pid: Pid, event: ChildEvent) -> bool {
         let Some(tracer) = self.processes.get(&pid).and_then(|process| process.tracer) else {
             return self.waits_for_namespace(pid);
