@@ -134,11 +134,12 @@ pub fn guest_files() -> impl Iterator<Item = PathBuf> {
     ["kernel"].into_iter().chain(GUEST_SYSTEM).map(|name| tree::boot().join(name))
 }
 
-const GUEST_SYSTEM: [&str; 12] = [
+const GUEST_SYSTEM: [&str; 13] = [
     "sigma0",
     "root",
     "console",
     "virtio-blk",
+    "nvme",
     "virtio-console",
     "virtio-net",
     "virtio-rng",
