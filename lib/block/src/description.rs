@@ -14,9 +14,20 @@ pub struct Geometry {
     pub sectors: u8,
 }
 
+/// What a device is driven by, after which systems name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// A virtio block device.
+    Virtio,
+    /// An NVMe disk.
+    Nvme,
+}
+
 /// The description of a block device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Description {
+    /// What the device is driven by.
+    pub family: Family,
     /// How many sectors of 512 bytes the device has.
     pub sectors: u64,
     /// The size of a logical block in bytes: requests begin and end at multiples of it.
@@ -35,6 +46,8 @@ pub struct Description {
 
 const READ_ONLY: u64 = 1;
 const FLUSHES: u64 = 2;
+/// Where the number of the family is.
+const FAMILY: u32 = 8;
 
 impl Description {
     /// The description as words of a message.
@@ -42,7 +55,12 @@ impl Description {
         let geometry = self.geometry.map_or(0, |geometry| {
             u64::from(geometry.cylinders) << 16 | u64::from(geometry.heads) << 8 | u64::from(geometry.sectors)
         });
-        let abilities = (u64::from(self.read_only) * READ_ONLY) | (u64::from(self.flushes) * FLUSHES);
+        let family = match self.family {
+            Family::Virtio => 0,
+            Family::Nvme => 1 << FAMILY,
+        };
+        let abilities =
+            family | (u64::from(self.read_only) * READ_ONLY) | (u64::from(self.flushes) * FLUSHES);
         [self.sectors, self.logical.into(), self.physical.into(), abilities, self.discard.into(), geometry]
     }
 
@@ -59,7 +77,13 @@ impl Description {
             heads: (geometry >> 8) as u8,
             sectors: geometry as u8,
         });
+        let family = match abilities >> FAMILY & 0xff {
+            0 => Family::Virtio,
+            1 => Family::Nvme,
+            _ => return None,
+        };
         is_whole.then_some(Description {
+            family,
             sectors,
             logical,
             physical: size(physical)?.max(logical),

@@ -9,6 +9,8 @@
 //! | `attach` | how a client finds the driver and shares memory with it |
 //! | [`client`] | the client's half: several requests outstanding, and a driver that may end |
 //! | [`driver`] | the driver's half: checked requests, with the addresses of their memory |
+//! | [`work`] | how a request becomes commands of the device |
+//! | [`service`] | the program of a driver, whatever its device is |
 //! | [`pools`] | where the pages of the client's pools are for the device |
 //! | [`description`] | what the device is and can do |
 //!
@@ -39,6 +41,9 @@ pub mod description;
 pub mod driver;
 pub mod pools;
 pub mod request;
+#[cfg(not(loom))]
+pub mod service;
+pub mod work;
 
 #[cfg(all(test, loom))]
 mod models;

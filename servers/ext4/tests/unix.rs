@@ -10,7 +10,7 @@ use std::future::{Future, poll_fn};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
-use unix::disk::{About, Data, Device};
+use unix::disk::{About, Data, Device, Family};
 use unix::ext4::{Ext4Type, FileServers};
 use unix::privilege::PrivilegeAttribute;
 use unix::testing::{TestEnvironment, World, memory, now};
@@ -86,6 +86,7 @@ impl Data for NoData {
 
 fn device() -> Device {
     let about = About {
+        family: Family::Virtio,
         size: 16 << 20,
         logical: 512,
         physical: 512,

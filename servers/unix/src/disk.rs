@@ -20,7 +20,7 @@ use mach::Machine;
 use mach::machine::Frame;
 use mach_l4::L4Machine;
 use rt::root::memory;
-use unix::disk::{About, Store};
+use unix::disk::{About, Family, Store};
 use unix::sync::SpinLock;
 use unix::{BoxFuture, Error, Result};
 
@@ -96,6 +96,10 @@ pub(crate) fn open(machine: &L4Machine, index: usize) -> Option<(Arc<Disk>, Abou
         waiting: BTreeMap::new(),
     };
     let about = About {
+        family: match description.family {
+            block::description::Family::Virtio => Family::Virtio,
+            block::description::Family::Nvme => Family::Nvme,
+        },
         size: description.sectors * SECTOR,
         logical: description.logical,
         physical: description.physical,

@@ -14,7 +14,7 @@ use mach::vm::Vm;
 use unix::account::Capacity;
 use unix::descriptor::DescriptorTable;
 use unix::devfs::{self, Terminals};
-use unix::disk::{About, Cache, Disk, Disks, MINORS, Store};
+use unix::disk::{About, Cache, Disk, Disks, Store};
 use unix::exec::{Arguments, Layout};
 use unix::file::OpenFile;
 use unix::front_end::FrontEnds;
@@ -49,7 +49,7 @@ pub struct Parts<M: Machine> {
     /// Where the root file system is.
     pub root: Root,
     /// The disks, in the order of their names.
-    pub disks: Vec<(Arc<dyn Store<M>>, About)>,
+    pub disks: Vec<Opened<M>>,
     /// Types of file systems in addition to those that every system has.
     pub file_systems: Vec<(&'static str, Arc<dyn FileSystemType>)>,
     /// The range of addresses in which programs may have memory.
@@ -87,27 +87,23 @@ pub struct Started<M: Machine> {
     pub virtual_consoles: Option<Arc<VirtualConsoles>>,
 }
 
-/// Adds a disk with its partitions. `index` is its place among the disks, whose names are `vda`,
-/// `vdb` and so on.
+/// Adds the disks with their partitions, which are named after their families in this order.
 ///
 /// # Errors
 /// `ENOMEM`: memory is short.
-async fn add_disk<M: Machine>(
-    disks: &Disks,
-    vm: &Arc<Vm<M>>,
-    index: u32,
-    store: Arc<dyn Store<M>>,
-    about: About,
-) -> Result<()> {
-    let cache = Cache::new(vm, store, &about)?;
-    let name = [b"vd".as_slice(), &[b'a' + index as u8]].concat();
-    let name = core::str::from_utf8(&name).map_err(|_| Error::EINVAL)?;
-    let number = DeviceNumber { major: DISKS, minor: index * MINORS };
-    disks.add(Disk::new(name, number, about, cache)).await
+async fn add_disks<M: Machine>(to: &Disks, vm: &Arc<Vm<M>>, disks: Vec<Opened<M>>) -> Result<()> {
+    for (store, about) in disks {
+        let cache = Cache::new(vm, store, &about)?;
+        let before = to.all().iter().filter(|other| other.about.family == about.family).count();
+        let (name, number) = about.family.name(before as u32);
+        to.add(Disk::new(&name, number, about, cache)).await?;
+    }
+    Ok(())
 }
 
-/// The major device number of disks: the first of those that Linux gives to virtio disks.
-const DISKS: u32 = 254;
+/// A disk that was opened, and what it is.
+type Opened<M> = (Arc<dyn Store<M>>, About);
+
 /// One part in so many of the server's memory may be buffers of the network.
 const NETWORK_PART: u64 = 8;
 /// How many files the root file system may have in a machine with little memory.
@@ -153,9 +149,7 @@ pub async fn system<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     let network_bytes = capacity.server_memory / NETWORK_PART;
     vfs.network.limit_memory(usize::try_from(network_bytes).unwrap_or(usize::MAX));
     file_systems.into_iter().for_each(|(name, kind)| vfs.register_file_system(name, kind));
-    for (index, (store, about)) in (0..).zip(disks) {
-        add_disk(&vfs.disks, &vm, index, store, about).await?;
-    }
+    add_disks(&vfs.disks, &vm, disks).await?;
     if let Ok(name) = &lasting
         && vfs.mount_root(name).await?
     {

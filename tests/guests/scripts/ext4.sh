@@ -1,6 +1,9 @@
 #!/bin/sh
 # GUEST0169 an ext4 file system of Debian's mkfs is mounted, used, unmounted and sound
 export LC_ALL=C
+# Whichever of the two the machine has.
+disk=/dev/vda
+[ -b $disk ] || disk=/dev/nvme0n1
 check() { # check WHAT EXPECTED ACTUAL
     if [ "$2" = "$3" ]; then echo "ok $1"; else echo "FAILED $1: expected '$2', got '$3'"; fi
 }
@@ -15,12 +18,12 @@ fails() { # fails WHAT WORDS COMMAND...
     shift 2
     if "$@" >/tmp/out 2>&1; then echo "FAILED $what: no error"; else check "$what" 1 "$(grep -c "$words" /tmp/out)"; fi
 }
-fails "an empty disk cannot be mounted" "wrong fs type\|bad option" mount -t ext4 /dev/vda /mnt
-passes "mkfs.ext4" mkfs.ext4 -q -F -b 4096 /dev/vda
-passes "mount" mount -t ext4 /dev/vda /mnt
-check "the list of mounts" "/dev/vda /mnt ext4 rw,relatime 0 0" "$(grep /mnt /proc/mounts)"
+fails "an empty disk cannot be mounted" "wrong fs type\|bad option" mount -t ext4 $disk /mnt
+passes "mkfs.ext4" mkfs.ext4 -q -F -b 4096 $disk
+passes "mount" mount -t ext4 $disk /mnt
+check "the list of mounts" "$disk /mnt ext4 rw,relatime 0 0" "$(grep /mnt /proc/mounts)"
 check "stat -f says what it is" "ext2/ext3 4096" "$(stat -f -c '%T %S' /mnt)"
-fails "it is mounted once" "already mounted\|busy" mount -t ext4 /dev/vda /mnt
+fails "it is mounted once" "already mounted\|busy" mount -t ext4 $disk /mnt
 cd /mnt || exit 1
 
 # Files, names and attributes.
@@ -68,14 +71,14 @@ fails "a file system in use stays" "busy" umount /mnt
 cd /
 before=$(cd /mnt && find . -type f | sort | xargs md5sum | md5sum)
 passes "umount" umount /mnt
-passes "e2fsck finds it sound" e2fsck -f -n /dev/vda
-passes "it is mounted again, without writing" mount -t ext4 -o ro /dev/vda /mnt
+passes "e2fsck finds it sound" e2fsck -f -n $disk
+passes "it is mounted again, without writing" mount -t ext4 -o ro $disk /mnt
 check "all files are as they were" "$before" "$(cd /mnt && find . -type f | sort | xargs md5sum | md5sum)"
 fails "nothing is written there" "Read-only" touch /mnt/new
 passes "umount" umount /mnt
-mount -t ext4 /dev/vda /mnt
+mount -t ext4 $disk /mnt
 rm -r /mnt/tree /mnt/copy
 passes "remount without writing" mount -o remount,ro /mnt
 fails "nothing is written there" "Read-only" touch /mnt/new
 umount /mnt
-passes "e2fsck finds it sound again" e2fsck -f -n /dev/vda
+passes "e2fsck finds it sound again" e2fsck -f -n $disk

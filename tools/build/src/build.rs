@@ -139,6 +139,7 @@ const GUEST_SYSTEM: [&str; 13] = [
     "root",
     "console",
     "virtio-blk",
+    "nvme",
     "virtio-console",
     "virtio-net",
     "virtio-rng",

@@ -141,7 +141,7 @@ const ERRORS: u8 = 2;
 /// # Errors
 /// It needs decisions; or another emulator uses the disk.
 fn repair(file: &Path) -> Result<()> {
-    DiskImage { file: file.into(), read_only: false }.check_free()?;
+    DiskImage::of(file).check_free()?;
     eprintln!("mac: the file system of the disk {} has errors: e2fsck repairs it", file.display());
     let mut e2fsck = tool("e2fsck")?;
     e2fsck.arg("-p").arg(format!("{}?offset={START}", file.display()));

@@ -263,7 +263,7 @@ fn root_disk(run: &Run, size: Size, request: &Request, machine: &mut Machine) ->
     let scratch = Scratch::new(&format!("{}-disk", run.name))?;
     let file = scratch.0.join(DISK);
     disk::provide(&file, Some(size), request)?;
-    machine.add_disk(&DiskImage { file, read_only: false })?;
+    machine.add_disk(&DiskImage::of(file))?;
     Ok(scratch)
 }
 

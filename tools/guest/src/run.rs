@@ -152,7 +152,7 @@ impl Options {
                 file.display()
             );
         }
-        machine.add_disk(&DiskImage { file, read_only: false })
+        machine.add_disk(&DiskImage::of(file))
     }
 
     /// Adds the shared directories to the machine.

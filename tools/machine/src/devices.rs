@@ -40,33 +40,47 @@ pub const ENTROPY: Device = Device {
 /// The names of QEMU's nodes for the contents of the disks.
 const DISK_NODES: [&str; 2] = ["disk", "disk1"];
 
+/// The devices that a disk whose contents are this node of QEMU's can be: by [`Controller`].
+macro_rules! disk {
+    ($node:literal) => {
+        [
+            Device {
+                qemu: concat!("virtio-blk-pci,disable-legacy=on,drive=", $node),
+                program: "virtio-blk",
+                server: concat!(
+                    "server ",
+                    $node,
+                    "\n    program    virtio-blk\n    priority   200\n    memory     1M\n    dma        256K\n",
+                    "    pci        1af4:1042\n    restart    yes\n"
+                ),
+            },
+            Device {
+                qemu: concat!("nvme,serial=", $node, ",drive=", $node),
+                program: "nvme",
+                server: concat!(
+                    "server ",
+                    $node,
+                    "\n    program    nvme\n    priority   200\n    memory     1M\n    dma        128K\n",
+                    "    pci        1b36:0010\n    restart    yes\n"
+                ),
+            },
+        ]
+    };
+}
+
 /// Disks, whose contents are QEMU's nodes [`DISK_NODES`].
-const DISKS: [Device; 2] = [
-    Device {
-        qemu: "virtio-blk-pci,disable-legacy=on,drive=disk",
-        program: "virtio-blk",
-        server: "server disk
-    program    virtio-blk
-    priority   200
-    memory     1M
-    dma        256K
-    pci        1af4:1042
-    restart    yes
-",
-    },
-    Device {
-        qemu: "virtio-blk-pci,disable-legacy=on,drive=disk1",
-        program: "virtio-blk",
-        server: "server disk1
-    program    virtio-blk
-    priority   200
-    memory     1M
-    dma        256K
-    pci        1af4:1042
-    restart    yes
-",
-    },
-];
+const DISKS: [[Device; 2]; 2] = [disk!("disk"), disk!("disk1")];
+
+/// The device by which a machine reaches a disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Controller {
+    /// A virtio block device.
+    #[default]
+    Virtio,
+    /// An NVMe controller with one disk.
+    Nvme,
+}
 
 /// The servers of the files of file systems on disks: each has one file system.
 const FILE_SERVERS: [Device; 2] = [
@@ -105,6 +119,9 @@ pub struct ScratchDisk {
     /// the suite, also if the machine starts again.
     #[serde(default)]
     pub root: bool,
+    /// By which device the machine reaches it.
+    #[serde(default)]
+    pub controller: Controller,
     /// What the disk refuses: each a rule of QEMU's `blkdebug`, such as `iotype=read,sector=7`.
     #[serde(default)]
     pub refuses: Vec<String>,
@@ -113,7 +130,7 @@ pub struct ScratchDisk {
 impl ScratchDisk {
     /// The disk, and the file server if there is one.
     pub(crate) fn devices(&self) -> impl Iterator<Item = Device> + use<> {
-        [DISKS[0]].into_iter().chain(self.mountable.then_some(FILE_SERVERS[0]))
+        [DISKS[0][self.controller as usize]].into_iter().chain(self.mountable.then_some(FILE_SERVERS[0]))
     }
 
     /// Makes the disk in a directory. Returns the arguments by which QEMU opens it.
@@ -148,18 +165,34 @@ pub struct DiskImage {
     pub file: PathBuf,
     /// Whether the disk is read-only.
     pub read_only: bool,
+    /// By which device the machine reaches it.
+    pub controller: Controller,
 }
 
 impl std::str::FromStr for DiskImage {
     type Err = std::convert::Infallible;
 
     fn from_str(text: &str) -> Result<DiskImage, Self::Err> {
-        let (file, read_only) = text.strip_suffix(",ro").map_or((text, false), |file| (file, true));
-        Ok(DiskImage { file: file.into(), read_only })
+        let mut disk = DiskImage::of(text);
+        loop {
+            let file = disk.file.to_string_lossy().into_owned();
+            if let Some(file) = file.strip_suffix(",ro") {
+                (disk.file, disk.read_only) = (file.into(), true);
+            } else if let Some(file) = file.strip_suffix(",nvme") {
+                (disk.file, disk.controller) = (file.into(), Controller::Nvme);
+            } else {
+                return Ok(disk);
+            }
+        }
     }
 }
 
 impl DiskImage {
+    /// The image file, of which the machine has a virtio disk that it can write.
+    pub fn of(file: impl Into<PathBuf>) -> DiskImage {
+        DiskImage { file: file.into(), read_only: false, controller: Controller::Virtio }
+    }
+
     /// Checks that no emulator uses the image.
     ///
     /// # Errors
@@ -213,10 +246,11 @@ impl Machine {
     /// There is no such file, another emulator uses it, its name cannot be written in an option, or
     /// the machine has too many disks.
     pub fn add_disk(&mut self, image: &DiskImage) -> Result<()> {
-        let number = self.devices.iter().filter(|device| device.program == DISKS[0].program).count();
+        let is_disk = |device: &&Device| DISKS[0].iter().any(|disk| disk.program == device.program);
+        let number = self.devices.iter().filter(is_disk).count();
         let Some(disk) = DISKS.get(number) else { bail!("a machine has {} disks at most", DISKS.len()) };
         self.extra.extend(image.arguments(DISK_NODES[number])?);
-        self.devices.extend([*disk, FILE_SERVERS[number]]);
+        self.devices.extend([disk[image.controller as usize], FILE_SERVERS[number]]);
         Ok(())
     }
 }
@@ -384,7 +418,11 @@ mod tests {
         let file = scratch.0.join("a, b.img");
         let name = file.display().to_string();
         let disk: DiskImage = format!("{name},ro").parse().unwrap();
-        assert_eq!(disk, DiskImage { file: file.clone(), read_only: true });
+        assert_eq!(disk, DiskImage { read_only: true, ..DiskImage::of(&file) });
+        let both = DiskImage { read_only: true, controller: Controller::Nvme, ..DiskImage::of(&file) };
+        for order in [",ro,nvme", ",nvme,ro"] {
+            assert_eq!(format!("{name}{order}").parse(), Ok(both.clone()));
+        }
         let error = disk.arguments("disk1").unwrap_err().to_string();
         assert_eq!(error, format!("the disk {name}"), "there is no such file");
         fs::write(&file, "").unwrap();
@@ -395,7 +433,7 @@ mod tests {
         let node = &disk.arguments("disk1").unwrap()[1];
         assert!(node.contains("node-name=disk1,read-only=off,"), "{node}");
         let mut machine = Machine::default();
-        machine.add_disk(&disk).unwrap();
+        machine.add_disk(&both).unwrap();
         machine.add_disk(&disk).unwrap();
         assert!(machine.add_disk(&disk).is_err());
         let servers: Vec<_> =
@@ -408,12 +446,12 @@ mod tests {
         let scratch = mac_build::scratch::Scratch::new("disk-in-use").unwrap();
         let file = scratch.0.join("disk.img");
         fs::write(&file, [0; 4096]).unwrap();
-        let disk = DiskImage { file: file.clone(), read_only: false };
+        let disk = DiskImage::of(&file);
         assert!(!is_in_use(&file).unwrap());
         let mut qemu = std::process::Command::new(qemu::binary().unwrap());
         // A node that no device uses is not locked.
         qemu.args(["-m", "16M", "-nodefaults", "-display", "none", "-S"]);
-        qemu.args(disk.arguments(DISK_NODES[0]).unwrap()).args(["-device", DISKS[0].qemu]);
+        qemu.args(disk.arguments(DISK_NODES[0]).unwrap()).args(["-device", DISKS[0][0].qemu]);
         qemu.stdin(std::process::Stdio::null());
         let mut other = mac_build::scratch::Guard(qemu.spawn().unwrap());
         while !is_in_use(&file).unwrap() {
@@ -454,9 +492,9 @@ mod tests {
         assert_eq!(fs::metadata(scratch.0.join("disk.img")).unwrap().len(), 3 << 20);
         assert!(node.contains(",file.driver=file,file.filename=") && !node.contains("blkdebug"), "{node}");
         let servers = |disk: &ScratchDisk| disk.devices().map(|it| it.server).collect::<Vec<_>>();
-        assert_eq!(servers(&disk), [DISKS[0].server]);
+        assert_eq!(servers(&disk), [DISKS[0][0].server]);
         disk.mountable = true;
-        assert_eq!(servers(&disk), [DISKS[0].server, FILE_SERVERS[0].server]);
+        assert_eq!(servers(&disk), [DISKS[0][0].server, FILE_SERVERS[0].server]);
         disk.refuses = vec!["iotype=read,sector=7".into(), "iotype=flush".into()];
         let [_, node] = disk.make(&scratch.0).unwrap();
         for part in ["0.event=none", "0.errno=5", "0.iotype=read", "0.sector=7", "1.iotype=flush"] {

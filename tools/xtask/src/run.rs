@@ -25,8 +25,8 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     hardware: Hardware,
     /// A raw image that the machine has as a disk as it is: /dev/vda, or /dev/vdb with --disk; with
-    /// `,ro` it is read-only
-    #[arg(long, value_name = "FILE[,ro]")]
+    /// `,ro` it is read-only, with `,nvme` it is an NVMe disk, /dev/nvme0n1
+    #[arg(long, value_name = "FILE[,ro][,nvme]")]
     attach: Option<DiskImage>,
     /// Give the machine a network: one in the emulator with a way out (`user`, the default), a
     /// network device of this computer (`tap=DEVICE`), or another machine (`peer=listen:PORT` in

@@ -4,13 +4,14 @@ mod hostile;
 mod requests;
 mod restarts;
 
-use crate::description::Description;
+use crate::description::{Description, Family};
 use crate::request::{Operation, Request, Segments};
 use crate::{PAGE, SECTOR};
 
 /// A device of so many sectors that can do everything.
 fn description(sectors: u64) -> Description {
     Description {
+        family: Family::Virtio,
         sectors,
         logical: 512,
         physical: 4096,

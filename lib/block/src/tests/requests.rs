@@ -1,7 +1,7 @@
 //! Requests in their slots, pools and descriptions.
 
 use super::*;
-use crate::description::Geometry;
+use crate::description::{Family, Geometry};
 use crate::pools::{Piece, Pools};
 use crate::request::{SEGMENTS, Slot};
 use proptest::prelude::*;
@@ -86,13 +86,14 @@ proptest! {
         sectors in 0u64..1 << 50,
         (logical, physical) in (9u32..13, 9u32..13),
         (read_only, flushes, discard) in any::<(bool, bool, u32)>(),
+        family in prop_oneof![Just(Family::Virtio), Just(Family::Nvme)],
         numbers in any::<(u16, u8, u8)>(),
     ) {
         let (cylinders, heads, track) = numbers;
         let geometry = Some(Geometry { cylinders, heads, sectors: track }).filter(|_| numbers != (0, 0, 0));
         let (logical, physical) = (1 << logical, (1 << physical).max(1 << logical));
         let sectors = sectors & !(u64::from(logical) / 512 - 1);
-        let one = Description { sectors, logical, physical, read_only, flushes, discard, geometry };
+        let one = Description { family, sectors, logical, physical, read_only, flushes, discard, geometry };
         prop_assert_eq!(Description::from_words(one.words()), Some(one));
     }
 }

@@ -222,6 +222,7 @@ impl Data for Nothing {
 #[test]
 fn disks_and_partitions_come_and_go() {
     let about = About {
+        family: unix::disk::Family::Virtio,
         size: 1 << 20,
         logical: 512,
         physical: 4096,

@@ -38,9 +38,32 @@ const GROUP: u32 = 6;
 /// How many minor numbers a disk has: itself, and its partitions.
 pub const MINORS: u32 = 16;
 
+/// What drives a disk: it is named after that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// A virtio block device: `vda`, `vdb` and so on.
+    Virtio,
+    /// An NVMe disk: `nvme0n1`, `nvme1n1` and so on.
+    Nvme,
+}
+
+impl Family {
+    /// The name and the device number of the disk of this family with so many before it.
+    pub fn name(self, before: u32) -> (String, DeviceNumber) {
+        // The first dynamic number, which Linux gives to virtio disks, and that of extended ones.
+        let (name, major) = match self {
+            Family::Virtio => (format!("vd{}", char::from(b'a' + (before % 26) as u8)), 254),
+            Family::Nvme => (format!("nvme{before}n1"), 259),
+        };
+        (name, DeviceNumber { major, minor: before * MINORS })
+    }
+}
+
 /// What a disk is and can do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
+    /// What drives it.
+    pub family: Family,
     /// The size in bytes.
     pub size: u64,
     /// The size of a logical block in bytes: a power of two from 512 to 4096.

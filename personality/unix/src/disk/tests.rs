@@ -76,6 +76,7 @@ fn disk(size: usize) -> (Simulated, Arc<Memory>, Arc<Disk>) {
     let (counts, refuses) = (Lock::new([0; 4]), Lock::new([false; 3]));
     let driver = Arc::new(Memory { machine: machine.clone(), bytes: Lock::new(bytes), counts, refuses });
     let about = About {
+        family: Family::Virtio,
         size: size as u64,
         logical: 512,
         physical: 512,

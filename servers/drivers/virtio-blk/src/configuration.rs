@@ -2,7 +2,8 @@
 //! features that it depends on (5.2.3).
 
 use block::SECTOR;
-use block::description::{Description, Geometry};
+use block::description::{Description, Family, Geometry};
+use block::work::Limits;
 
 /// The features of block devices, as bits.
 pub mod features {
@@ -43,20 +44,10 @@ pub const LENGTH: usize = 48;
 /// How many bytes each device has at least.
 pub const SHORTEST: usize = 36;
 
-/// What the driver has to know of a device in addition to its description.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// The most bytes of a piece of memory, a multiple of 512.
-    pub piece: u64,
-    /// The most pieces of memory of a request, without those for its header and its status.
-    pub pieces: usize,
-    /// The number of queues.
-    pub queues: u16,
-}
-
-/// The description and the limits of a device with the agreed `features` and this configuration.
-/// `None`: no device is like this, or its pieces are shorter than a sector.
-pub fn read(features: u64, bytes: &[u8; LENGTH]) -> Option<(Description, Limits)> {
+/// The description, the limits and the number of queues of a device with the agreed `features` and
+/// this configuration. The pieces for header and status of a request are not counted. `None`: no
+/// device is like this, or its pieces are shorter than a sector.
+pub fn read(features: u64, bytes: &[u8; LENGTH]) -> Option<(Description, Limits, u16)> {
     let has = |feature: u64| features & feature != 0;
     let number = |at: usize, length: usize| {
         bytes[at..at + length].iter().rev().fold(0u64, |number, &byte| number << 8 | u64::from(byte))
@@ -67,6 +58,7 @@ pub fn read(features: u64, bytes: &[u8; LENGTH]) -> Option<(Description, Limits)
     let discards = has(features::DISCARD) && number(40, 4) > 0;
     let sectors = number(0, 8);
     let description = Description {
+        family: Family::Virtio,
         // A part of a block at the end cannot be used.
         sectors: sectors - sectors % u64::from(logical / SECTOR as u32).max(1),
         logical,
@@ -85,9 +77,10 @@ pub fn read(features: u64, bytes: &[u8; LENGTH]) -> Option<(Description, Limits)
             u32::MAX as u64 & !(SECTOR - 1)
         },
         pieces: if has(features::SEG_MAX) { number(12, 4).max(1) as usize } else { 1 },
-        queues: if has(features::QUEUES) { number(34, 2).max(1) as u16 } else { 1 },
+        pages: u64::MAX,
     };
-    (limits.piece > 0).then_some((description, limits))
+    let queues = if has(features::QUEUES) { number(34, 2).max(1) as u16 } else { 1 };
+    (limits.piece > 0).then_some((description, limits, queues))
 }
 
 #[cfg(test)]
@@ -106,8 +99,9 @@ mod tests {
     #[test]
     fn without_features_a_device_has_sectors_only() {
         let bytes = configuration(&[(0, 8, 1000), (8, 4, 77), (20, 4, 4096), (36, 4, 9)]);
-        let (description, limits) = read(0, &bytes).unwrap();
+        let (description, limits, queues) = read(0, &bytes).unwrap();
         let expected = Description {
+            family: Family::Virtio,
             sectors: 1000,
             logical: 512,
             physical: 512,
@@ -116,7 +110,10 @@ mod tests {
             discard: 0,
             geometry: None,
         };
-        assert_eq!((description, limits), (expected, Limits { piece: 0xffff_fe00, pieces: 1, queues: 1 }));
+        assert_eq!(
+            (description, limits, queues),
+            (expected, Limits { piece: 0xffff_fe00, pieces: 1, pages: u64::MAX }, 1)
+        );
     }
 
     #[test]
@@ -134,9 +131,10 @@ mod tests {
             (36, 4, 4194),
             (40, 4, 1),
         ]);
-        let (description, limits) = read(features::ALL, &bytes).unwrap();
+        let (description, limits, queues) = read(features::ALL, &bytes).unwrap();
         let geometry = Some(Geometry { cylinders: 3, heads: 4, sectors: 5 });
         let expected = Description {
+            family: Family::Virtio,
             sectors: 1000,
             logical: 4096,
             physical: 8192,
@@ -145,7 +143,10 @@ mod tests {
             discard: 4194,
             geometry,
         };
-        assert_eq!((description, limits), (expected, Limits { piece: 0x1200, pieces: 254, queues: 2 }));
+        assert_eq!(
+            (description, limits, queues),
+            (expected, Limits { piece: 0x1200, pieces: 254, pages: u64::MAX }, 2)
+        );
     }
 
     #[test]

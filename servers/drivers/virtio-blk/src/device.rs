@@ -1,9 +1,10 @@
 //! The device: its queues, and the commands that it has.
 
-use crate::result;
 use alloc::vec::Vec;
 use block::Error as BlockError;
 use block::description::Description;
+use block::service::{self, Ended, Running};
+use block::work::{Command, Limits};
 use l4::ipc::{self, Message};
 use l4::x2::{ThreadId, Time};
 use rt::root::memory;
@@ -13,8 +14,7 @@ use virtio::mapped::Mapped;
 use virtio::memory::{Buffer, Layout, QueueMemory};
 use virtio::queue::{Piece, Queue};
 use virtio::setup::{Device, Notify, Setup};
-use virtio_blk::configuration::{LENGTH, Limits, SHORTEST, features, read};
-use virtio_blk::work::Command;
+use virtio_blk::configuration::{LENGTH, SHORTEST, features, read};
 
 /// The address of the memory that the device uses, and how much of it each queue has: the queue,
 /// then the header and the status of each command.
@@ -63,10 +63,10 @@ pub(crate) struct Disk {
 pub(crate) struct Started {
     device: Device<Mapped>,
     queues: Vec<Ring>,
-    pub(crate) interrupts: Vec<ThreadId>,
-    pub(crate) description: Description,
-    pub(crate) limits: Limits,
-    pub(crate) identity: Vec<u8>,
+    interrupts: Vec<ThreadId>,
+    description: Description,
+    limits: Limits,
+    identity: Vec<u8>,
 }
 
 /// A queue, and the headers and owners of the commands in it, by their tokens.
@@ -94,9 +94,12 @@ impl Disk {
         let registers = Some(virtio::function::open(function, REGISTERS)?);
         Ok(Disk { function, registers, thread })
     }
+}
 
-    /// Starts the device, which must be stopped.
-    pub(crate) fn start(&mut self) -> Result<Started, Error> {
+impl service::Device for Disk {
+    type Running = Started;
+
+    fn start(&mut self) -> Result<Started, Error> {
         let registers = self.registers.take().ok_or(Error::Broken)?;
         // The device is reset before the function may write memory: what it did for an earlier
         // driver is over.
@@ -105,11 +108,11 @@ impl Disk {
         let mut bytes = [0; LENGTH];
         let has_all = agreed & features::DISCARD != 0;
         setup.configuration(0, &mut bytes[..if has_all { LENGTH } else { SHORTEST }])?;
-        let (description, mut limits) = read(agreed, &bytes).ok_or(Error::Configuration)?;
+        let (description, mut limits, count) = read(agreed, &bytes).ok_or(Error::Configuration)?;
         limits.pieces = limits.pieces.min(PIECES);
-        limits.queues = limits.queues.min(MOST_QUEUES).min(self.function.messages as u16).max(1);
+        let count = count.min(MOST_QUEUES).min(self.function.messages as u16).max(1);
         let (mut queues, mut interrupts) = (Vec::new(), Vec::new());
-        for number in 0..limits.queues {
+        for number in 0..count {
             let address = DMA + u64::from(number) * DMA_SIZE;
             // A configuration with less memory for devices means fewer queues.
             let physical = match memory::allocate_dma(address, DMA_SIZE, 64) {
@@ -138,8 +141,8 @@ impl Disk {
         Ok(started)
     }
 
-    /// Resets a device that runs, and frees what it used.
-    pub(crate) fn stop(&mut self, started: Started) -> Result<(), Error> {
+    /// Resets the device, and frees what it used.
+    fn stop(&mut self, started: Started) -> Result<(), Error> {
         let Started { device, queues, interrupts, .. } = started;
         let count = queues.len() as u64;
         drop(queues);
@@ -156,13 +159,26 @@ impl Disk {
     }
 }
 
-/// The number of the request to which an ended command belongs, and the command's result.
-type Ended = (usize, Result<(), BlockError>);
+impl Running for Started {
+    type Error = Error;
 
-impl Started {
-    /// Takes a command that the device has ended, if there is one: the number of the request that
-    /// it belongs to, and its result.
-    pub(crate) fn take(&mut self) -> Result<Option<Ended>, Error> {
+    fn interrupts(&self) -> &[ThreadId] {
+        &self.interrupts
+    }
+
+    fn description(&self) -> &Description {
+        &self.description
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    fn identity(&self) -> &[u8] {
+        &self.identity
+    }
+
+    fn take(&mut self) -> Result<Option<Ended>, Error> {
         for ring in &mut self.queues {
             if let Some(completed) = ring.queue.take()? {
                 let place = ring.places[completed.token.index()];
@@ -176,8 +192,7 @@ impl Started {
         Ok(None)
     }
 
-    /// Gives the device a command of the request `owner`. Returns false if it has too many now.
-    pub(crate) fn give(&mut self, command: Command<'_>, owner: usize) -> Result<bool, Error> {
+    fn give(&mut self, command: Command<'_>, owner: usize) -> Result<bool, Error> {
         let (kind, sector, pieces, discarded) = match command {
             Command::Read(sector, pieces) => (READ, sector, pieces, 0),
             Command::Write(sector, pieces) => (WRITE, sector, pieces, 0),
@@ -218,8 +233,7 @@ impl Started {
         }
     }
 
-    /// Notifies the device of the commands that were given.
-    pub(crate) fn notify(&mut self) {
+    fn notify(&mut self) {
         for ring in &mut self.queues {
             if ring.queue.must_notify() {
                 self.device.notify(ring.notify);
@@ -227,13 +241,22 @@ impl Started {
         }
     }
 
-    /// Says that the driver waits for interrupts. Returns whether the device has ended a command
-    /// already.
-    pub(crate) fn sleep(&mut self) -> bool {
+    fn sleep(&mut self) -> bool {
         // Every queue has to interrupt, so all are asked.
         self.queues.iter_mut().filter_map(|ring| ring.queue.expect_interrupt().then_some(())).count() > 0
     }
+}
 
+/// The result of a command whose status byte is this (5.2.6).
+fn result(status: u8) -> Result<(), BlockError> {
+    match status {
+        0 => Ok(()),
+        2 => Err(BlockError::Unsupported),
+        _ => Err(BlockError::Device),
+    }
+}
+
+impl Started {
     /// Asks the device for its serial number, which may be empty.
     fn identify(&mut self) -> Result<Vec<u8>, Error> {
         let interrupt = *self.interrupts.first().ok_or(Error::NoVector)?;

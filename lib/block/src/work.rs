@@ -1,12 +1,36 @@
-//! How a client's request becomes commands of the device: a device takes only so many pieces of
-//! memory at a time, and cannot write through its cache.
+//! How a client's request becomes commands of the device: a device takes only so much memory at a
+//! time, and is not expected to write through its cache.
 
-use block::driver::Job;
-use block::pools::Piece;
-use block::request::Operation;
-use block::{Error, SECTOR};
+use crate::driver::Job;
+use crate::pools::Piece;
+use crate::request::Operation;
+use crate::{Error, PAGE, SECTOR};
 
-/// A command of the device (5.2.6).
+/// The most memory of one command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The most bytes of a piece of memory, a multiple of 512.
+    pub piece: u64,
+    /// The most pieces of memory, at least 1.
+    pub pieces: usize,
+    /// The most pages that the pieces touch. A longest piece must not touch more.
+    pub pages: u64,
+}
+
+impl Limits {
+    /// How many of the pieces, from the first on, one command takes: at least one, if there is one.
+    fn count(&self, pieces: &[Piece]) -> usize {
+        let mut pages = 0;
+        let fits = |piece: &&Piece| {
+            pages += (piece.address + piece.length).div_ceil(PAGE) - piece.address / PAGE;
+            pages <= self.pages
+        };
+        let count = pieces.iter().take(self.pieces).take_while(fits).count();
+        count.max(1).min(pieces.len())
+    }
+}
+
+/// A command of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command<'a> {
     /// Reads sectors from this one on into memory.
@@ -50,9 +74,9 @@ impl Work {
         self.job.slot
     }
 
-    /// The next command, with at most `most` pieces of memory; `None`: there is none now. Once it
-    /// was given to the device, the caller calls [`given`](Work::given).
-    pub fn next(&self, most: usize) -> Option<Command<'_>> {
+    /// The next command; `None`: there is none now. Once it was given to the device, the caller
+    /// calls [`given`](Work::given).
+    pub fn next(&self, limits: &Limits) -> Option<Command<'_>> {
         if self.result.is_err() {
             return None;
         }
@@ -61,7 +85,7 @@ impl Work {
             return (!self.flushed && self.outstanding == 0).then_some(Command::Flush);
         }
         let pieces = &self.job.pieces[self.piece..];
-        let pieces = &pieces[..pieces.len().min(most.max(1))];
+        let pieces = &pieces[..limits.count(pieces)];
         Some(match self.job.operation {
             Operation::Read => Command::Read(self.sector, pieces),
             Operation::Write { .. } => Command::Write(self.sector, pieces),
@@ -70,15 +94,16 @@ impl Work {
         })
     }
 
-    /// The device has been given the [next](Work::next) command, with the same `most`.
-    pub fn given(&mut self, most: usize) {
+    /// The device has been given the [next](Work::next) command, with the same limits.
+    pub fn given(&mut self, limits: &Limits) {
         self.outstanding += 1;
         if self.moved {
             self.flushed = true;
             return;
         }
-        let count = (self.job.pieces.len() - self.piece).min(most.max(1));
-        let bytes: u64 = self.job.pieces[self.piece..][..count].iter().map(|piece| piece.length).sum();
+        let pieces = &self.job.pieces[self.piece..];
+        let count = limits.count(pieces);
+        let bytes: u64 = pieces[..count].iter().map(|piece| piece.length).sum();
         self.piece += count;
         self.sector += bytes / SECTOR;
         self.moved = self.piece == self.job.pieces.len();
@@ -113,36 +138,40 @@ mod tests {
         Job { slot: 3, operation, sector: 100, sectors, pieces }
     }
 
+    fn pieces(pieces: usize) -> Limits {
+        Limits { piece: u64::MAX, pieces, pages: u64::MAX }
+    }
+
     #[test]
     fn a_write_through_is_flushed_after_its_data() {
         for flushes in [true, false] {
             let mut work = Work::new(job(Operation::Write { through: true }, &[512, 1024, 512]), flushes);
-            assert!(matches!(work.next(2), Some(Command::Write(100, pieces)) if pieces.len() == 2));
-            work.given(2);
-            assert!(matches!(work.next(2), Some(Command::Write(103, pieces)) if pieces.len() == 1));
-            work.given(2);
-            assert_eq!((work.next(2), work.result()), (None, None));
+            assert!(matches!(work.next(&pieces(2)), Some(Command::Write(100, pieces)) if pieces.len() == 2));
+            work.given(&pieces(2));
+            assert!(matches!(work.next(&pieces(2)), Some(Command::Write(103, pieces)) if pieces.len() == 1));
+            work.given(&pieces(2));
+            assert_eq!((work.next(&pieces(2)), work.result()), (None, None));
             work.ended(Ok(()));
-            assert_eq!((work.next(2), work.result()), (None, None));
+            assert_eq!((work.next(&pieces(2)), work.result()), (None, None));
             work.ended(Ok(()));
             if flushes {
-                assert_eq!((work.next(2), work.result()), (Some(Command::Flush), None));
-                work.given(2);
-                assert_eq!((work.next(2), work.result()), (None, None));
+                assert_eq!((work.next(&pieces(2)), work.result()), (Some(Command::Flush), None));
+                work.given(&pieces(2));
+                assert_eq!((work.next(&pieces(2)), work.result()), (None, None));
                 work.ended(Err(Error::Device));
             }
             let expected = if flushes { Err(Error::Device) } else { Ok(()) };
-            assert_eq!((work.next(2), work.result()), (None, Some(expected)));
+            assert_eq!((work.next(&pieces(2)), work.result()), (None, Some(expected)));
         }
     }
 
     #[test]
     fn after_an_error_nothing_more_is_given_and_the_request_ends_when_the_device_has_nothing_of_it() {
         let mut work = Work::new(job(Operation::Read, &[512; 3]), true);
-        work.given(1);
-        work.given(1);
+        work.given(&pieces(1));
+        work.given(&pieces(1));
         work.ended(Err(Error::Unsupported));
-        assert_eq!((work.next(1), work.result()), (None, None));
+        assert_eq!((work.next(&pieces(1)), work.result()), (None, None));
         work.ended(Err(Error::Device));
         assert_eq!(work.result(), Some(Err(Error::Unsupported)));
     }
@@ -151,8 +180,8 @@ mod tests {
     fn a_flush_is_nothing_for_a_device_without_a_cache() {
         assert_eq!(Work::new(job(Operation::Flush, &[]), false).result(), Some(Ok(())));
         let mut work = Work::new(job(Operation::Flush, &[]), true);
-        assert_eq!((work.result(), work.next(9)), (None, Some(Command::Flush)));
-        work.given(9);
+        assert_eq!((work.result(), work.next(&pieces(9))), (None, Some(Command::Flush)));
+        work.given(&pieces(9));
         work.ended(Ok(()));
         assert_eq!(work.result(), Some(Ok(())));
     }
@@ -160,17 +189,23 @@ mod tests {
     proptest! {
         /// The commands together are the request, piece by piece, in any order of completion.
         #[test]
-        fn commands_are_the_request(lengths in proptest::collection::vec(1u64..9, 1..40), most in 1usize..12) {
+        fn commands_are_the_request(
+            lengths in proptest::collection::vec(1u64..9, 1..40),
+            most in 1usize..12,
+            pages in 2u64..12,
+        ) {
+            let limits = Limits { piece: PAGE, pieces: most, pages };
             let lengths: Vec<u64> = lengths.iter().map(|length| length * 512).collect();
             let job = job(Operation::Read, &lengths);
             let mut work = Work::new(job.clone(), true);
             let (mut pieces, mut sector, mut commands) = (Vec::new(), job.sector, 0);
-            while let Some(Command::Read(at, some)) = work.next(most) {
+            while let Some(Command::Read(at, some)) = work.next(&limits) {
                 prop_assert_eq!(at, sector);
-                prop_assert!(some.len() <= most);
+                let touched = |piece: &Piece| (piece.address + piece.length).div_ceil(PAGE) - piece.address / PAGE;
+                prop_assert!(some.len() <= most && some.iter().map(touched).sum::<u64>() <= pages);
                 sector += some.iter().map(|piece| piece.length).sum::<u64>() / 512;
                 pieces.extend_from_slice(some);
-                work.given(most);
+                work.given(&limits);
                 commands += 1;
             }
             prop_assert_eq!(pieces, job.pieces);
