@@ -318,7 +318,7 @@ fn what_cannot_be_mounted_is_logged_with_its_reason() {
 fn a_file_system_is_made_read_only_and_writable_again() {
     let disk = mkfs(16, &["-b", "4096"]);
     let w = mount(&disk, false).unwrap();
-    let remount = |flags: MountFlags| now(w.caller().remount(b"/", flags, Some(b"errors=remount-ro")));
+    let remount = |flags: MountFlags| now(w.caller().remount(b"/", flags, false, Some(b"errors=remount-ro")));
     w.mkdir("/d");
     w.put("/d/f", b"before");
     let file = w.open("/d/f", READ_WRITE).unwrap();
@@ -344,7 +344,7 @@ fn a_file_system_is_made_read_only_and_writable_again() {
     assert_eq!(made, Err(Error::EROFS));
 
     // Only the mount becomes writable: its file system is not.
-    now(w.caller().remount(b"/", MountFlags::empty(), None)).unwrap();
+    now(w.caller().remount(b"/", MountFlags::empty(), false, None)).unwrap();
     assert_eq!(w.open("/other", READ_WRITE).err(), Some(Error::EROFS));
     assert_eq!(remount(MountFlags::empty()), Ok(()));
     w.put("/other", b"after");
@@ -358,7 +358,7 @@ fn a_file_system_is_made_read_only_and_writable_again() {
     assert_eq!(w.cat("/other"), Ok(b"after".to_vec()));
     // What was mounted only for reading can be written, too.
     assert_eq!(w.open("/other", READ_WRITE).err(), Some(Error::EROFS));
-    now(w.caller().remount(b"/", MountFlags::empty(), Some(b""))).unwrap();
+    now(w.caller().remount(b"/", MountFlags::empty(), false, Some(b""))).unwrap();
     w.put("/last", b"1");
     end(w, &disk);
     let w = mount(&disk, true).unwrap();

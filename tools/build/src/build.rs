@@ -134,7 +134,7 @@ pub fn guest_files() -> impl Iterator<Item = PathBuf> {
     ["kernel"].into_iter().chain(GUEST_SYSTEM).map(|name| tree::boot().join(name))
 }
 
-const GUEST_SYSTEM: [&str; 13] = [
+const GUEST_SYSTEM: [&str; 14] = [
     "sigma0",
     "root",
     "console",
