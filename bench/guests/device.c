@@ -1,7 +1,8 @@
 /* Sockets over a network device, between marks, which are NOPs except to the emulator's plugin that
  * counts instructions. `./mac bench device` boots it with 1, 2 and 4 processors. The peer is in the
- * emulator: its router answers echo requests, and a program of the host at port 7 of 10.0.2.100 sends
- * back what it gets. The output has a line for each region: its name and the number of operations. */
+ * emulator: its router answers echo requests, and a program of the host at port 7 of 10.0.2.100
+ * sends back what it gets. The output has a line for each region: its name and the number of
+ * operations. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -8,8 +8,8 @@
 #                                           the drivers of both machines were started again so often
 #   cable.py datagrams HOST COUNT           datagrams, which are sent until they are answered
 #   cable.py connections HOST COUNT         connections, fifty at a time, with a word both ways each
-#   cable.py addresses FIRST SECOND         a server of DHCP that grants the first address until it is
-#                                           declined, and then the second
+#   cable.py addresses FIRST SECOND         a server of DHCP that grants the first address until it
+#                                           is declined, and then the second
 import asyncio, hashlib, socket, sys
 
 PORT = 7000

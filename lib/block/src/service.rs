@@ -2,8 +2,8 @@
 //! commands of the device, and what it has ended becomes answers.
 //!
 //! The device starts when the program does, and is stopped and started for each client. With the
-//! argument `end-after=COUNT` the driver ends in the middle of its work ([`end`]), when it has given
-//! the device so many commands.
+//! argument `end-after=COUNT` the driver ends in the middle of its work ([`end`]), when it has
+//! given the device so many commands.
 #![allow(unsafe_code, reason = "that the memory of an earlier client is not used is a promise")]
 
 use crate::area::{self, SIZE};

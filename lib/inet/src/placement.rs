@@ -68,8 +68,8 @@ pub struct Remote {
     /// Whether the task has more of them, and how often it has said so in turn.
     has_more: bool,
     rounds: usize,
-    /// Changes that have been noted, whether the task has more of them, and how often it has said so
-    /// in turn.
+    /// Changes that have been noted, whether the task has more of them, and how often it has said
+    /// so in turn.
     changes: VecDeque<Change>,
     has_changes: bool,
     change_rounds: usize,

@@ -280,8 +280,8 @@ impl Stack {
         Ok((route, path.source))
     }
 
-    /// Begins or ends to note changes for [`Stack::next_change`]. A caller that wants them takes them
-    /// all after each call.
+    /// Begins or ends to note changes for [`Stack::next_change`]. A caller that wants them takes
+    /// them all after each call.
     pub fn note_changes(&mut self, noted: bool) {
         self.net.note_changes(noted);
     }

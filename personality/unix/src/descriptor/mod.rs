@@ -219,7 +219,8 @@ impl DescriptorTable {
         Ok(())
     }
 
-    /// Closes a descriptor, unless the close may have to wait: then false, and nothing has happened.
+    /// Closes a descriptor, unless the close may have to wait: then false, and nothing has
+    /// happened.
     pub fn close_without_waiting(&self, descriptor: Descriptor) -> Result<bool> {
         let index = usize::try_from(descriptor).map_err(|_| Error::EBADF)?;
         let mut slots = self.slots.lock();

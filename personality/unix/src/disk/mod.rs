@@ -50,7 +50,7 @@ pub enum Family {
 impl Family {
     /// The name and the device number of the disk of this family with so many before it.
     pub fn name(self, before: u32) -> (String, DeviceNumber) {
-        // The first dynamic number, which Linux gives to virtio disks, and that of extended ones.
+        // The first dynamic number, which virtio disks usually have, and that of extended ones.
         let (name, major) = match self {
             Family::Virtio => (format!("vd{}", char::from(b'a' + (before % 26) as u8)), 254),
             Family::Nvme => (format!("nvme{before}n1"), 259),

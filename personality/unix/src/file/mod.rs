@@ -265,9 +265,13 @@ impl OpenFile {
         let mut opened_as = None;
         if let Some((directory, name)) = &self.entry {
             let path = in_directory(directory, name);
+            // A file that is mounted there is what the name means.
             let now = directory.vnode.lookup(name).await;
+            let now = now.map(|vnode| Location { mount: directory.mount.clone(), vnode }.visible());
             match path {
-                Some(path) if now.is_ok_and(|now| crate::vfs::same(&now, &location.vnode)) => return path,
+                Some(path) if now.is_ok_and(|now| crate::vfs::same(&now.vnode, &location.vnode)) => {
+                    return path;
+                }
                 path => opened_as = path,
             }
         }

@@ -603,6 +603,13 @@ fn an_open_file_shows_its_path() {
     let file = w.open("/d/f", R).unwrap();
     let path = || String::from_utf8(now(file.path(&root))).unwrap();
     assert_eq!(path(), "/d/f");
+    // A file that is bound over another one is what its name means.
+    w.put("/d/other", b"");
+    now(w.caller().bind(b"/g", b"/d/other", false)).unwrap();
+    let bound = w.open("/d/other", R).unwrap();
+    assert_eq!(now(bound.path(&root)), b"/d/other");
+    drop(bound);
+    now(w.caller().unmount(b"/d/other", false, true)).unwrap();
     w.mv("/d", "/e").unwrap();
     assert_eq!(path(), "/e/f");
     w.mv("/e/f", "/h").unwrap();
