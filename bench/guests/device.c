@@ -23,7 +23,7 @@ enum { TRIPS = 200, WARM = 20, CHUNK = 64 << 10, CHUNKS = 20, CONNECTIONS = 20 }
 
 static char buffer[CHUNK], back[CHUNK];
 
-/* Debian's kernel has the drivers in modules, which are in the image in the order of their names. */
+/* Debian's kernel has the drivers in modules, which are in the image by the order of names. */
 static void load_modules(void)
 {
     static const char *const names[] = {"virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev",
@@ -89,7 +89,8 @@ static void echo(int made, size_t length)
     must(recv(made, back, length, MSG_WAITALL) == (ssize_t)length ? 0 : -1, "read");
 }
 
-/* Sends a buffer and receives it: at most this many bytes are on their way, which the emulator keeps. */
+/* Sends a buffer and receives it: at most so many bytes are on their way, which the emulator
+ * keeps. */
 static void there_and_back(int made)
 {
     enum { PIECE = 8 << 10 };

@@ -17,7 +17,7 @@
 //!     pci        8086:10d3        # a PCI function: vendor and device; may be given several times
 //!     screen     yes              # it shows what is on the screen; default no
 //!     dma        64K              # memory that its devices may read and write themselves; default none
-//!     restart    yes              # start it again when it dies: 5 times, or a number; default no
+//!     restart    yes              # start it again when it dies: 5 times, or a number
 //!     power      yes              # it may end the whole system; default no
 //!     arguments  speed=115200     # the rest of the line, as it is
 //! ```
