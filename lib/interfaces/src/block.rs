@@ -239,9 +239,10 @@ impl<T: Transport> Client<'_, T> {
         decode_block_pool(self.transport, tag_)
     }
     /// Describes the device: how many sectors of 512 bytes it has, the sizes of its logical and
-    /// physical blocks in bytes, what it can do (bit 0: it is read-only; 1: it flushes; 2: it
-    /// discards), the most sectors of a request that discards, cylinders (bits 16 and up), heads
-    /// (bits 8..16) and sectors (bits 0..8) or 0, and its serial number.
+    /// physical blocks in bytes, what it can do (bit 0: it is read-only; 1: it flushes) and what
+    /// drives it (bits 8..16: 0 virtio, 1 NVMe), the most sectors of a request that discards,
+    /// cylinders (bits 16 and up), heads (bits 8..16) and sectors (bits 0..8) or 0, and its serial
+    /// number.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -312,9 +313,10 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_block_pool(self.transport, tag_)
     }
     /// Describes the device: how many sectors of 512 bytes it has, the sizes of its logical and
-    /// physical blocks in bytes, what it can do (bit 0: it is read-only; 1: it flushes; 2: it
-    /// discards), the most sectors of a request that discards, cylinders (bits 16 and up), heads
-    /// (bits 8..16) and sectors (bits 0..8) or 0, and its serial number.
+    /// physical blocks in bytes, what it can do (bit 0: it is read-only; 1: it flushes) and what
+    /// drives it (bits 8..16: 0 virtio, 1 NVMe), the most sectors of a request that discards,
+    /// cylinders (bits 16 and up), heads (bits 8..16) and sectors (bits 0..8) or 0, and its serial
+    /// number.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -357,9 +359,10 @@ pub trait Server {
         size: u64,
     ) -> Result<u64, Status>;
     /// Describes the device: how many sectors of 512 bytes it has, the sizes of its logical and
-    /// physical blocks in bytes, what it can do (bit 0: it is read-only; 1: it flushes; 2: it
-    /// discards), the most sectors of a request that discards, cylinders (bits 16 and up), heads
-    /// (bits 8..16) and sectors (bits 0..8) or 0, and its serial number.
+    /// physical blocks in bytes, what it can do (bit 0: it is read-only; 1: it flushes) and what
+    /// drives it (bits 8..16: 0 virtio, 1 NVMe), the most sectors of a request that discards,
+    /// cylinders (bits 16 and up), heads (bits 8..16) and sectors (bits 0..8) or 0, and its serial
+    /// number.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn block_describe(
         &mut self,

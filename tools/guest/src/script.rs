@@ -140,14 +140,15 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn every_script_is_valid_belongs_to_one_suite_and_is_recorded_if_it_is_compared() {
+    fn every_script_is_valid_belongs_to_a_suite_and_is_recorded_if_it_is_compared() {
         let mut ids = HashSet::new();
         let mut names = HashSet::new();
         for suite in suites::read(suites::GUESTS).unwrap() {
             for name in &suite.interactive {
                 let script = Script::read(name).unwrap();
-                assert!(ids.insert(script.id.clone()), "{} is not the only {}", name, script.id);
-                assert!(names.insert(format!("{name}.toml")), "{name} is in two suites");
+                // A script may be in several suites, each with another machine.
+                let is_new = names.insert(format!("{name}.toml"));
+                assert!(!is_new || ids.insert(script.id.clone()), "{name} is not the only {}", script.id);
                 let is_recorded = recording(name).is_file();
                 assert!(
                     suite.pending.is_some() || is_recorded == script.is_compared(),
