@@ -1,12 +1,15 @@
 //! What changes of interfaces, addresses, routes and neighbours the caller of the stack is told.
 //!
-//! Nothing is noted unless the caller asks for it. It takes the changes after each call, and a call
-//! notes at most a few for each entry of the tables, whose sizes are limited.
+//! Nothing is noted unless the caller asks for it. A caller that does not take the changes misses
+//! some: it is told that, and that it has to ask for what there is now.
 
 use alloc::collections::VecDeque;
 
 use crate::net::Net;
 use crate::types::*;
+
+/// The most changes that wait to be taken.
+pub(crate) const MOST: usize = 4096;
 
 /// The changes that have not been taken yet.
 #[derive(Default)]
@@ -33,6 +36,10 @@ impl Net {
 
     /// Notes that something is new or different, or has gone.
     fn note(&mut self, gone: bool, subject: Subject) {
+        if self.changes.queue.len() == MOST {
+            self.changes.queue.clear();
+            self.changes.queue.push_back(Change { gone: false, subject: Subject::Missed });
+        }
         self.changes.queue.push_back(Change { gone, subject });
     }
 

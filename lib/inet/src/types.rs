@@ -699,6 +699,8 @@ pub enum Subject {
     Route(Route),
     /// A neighbour.
     Neighbour(Neighbour),
+    /// Changes before this one that were not taken in time: what there is now has to be asked for.
+    Missed,
 }
 
 /// What a DHCP server granted.

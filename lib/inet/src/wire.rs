@@ -393,6 +393,7 @@ impl Wire<'_> for Subject {
                 3_u8.put(to);
                 neighbour.put(to);
             }
+            Subject::Missed => 4_u8.put(to),
         }
     }
 
@@ -402,6 +403,7 @@ impl Wire<'_> for Subject {
             1 => Subject::Address(Wire::get(from)?, Name::get(from)?.0),
             2 => Subject::Route(Wire::get(from)?),
             3 => Subject::Neighbour(Wire::get(from)?),
+            4 => Subject::Missed,
             _ => return None,
         })
     }

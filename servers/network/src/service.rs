@@ -100,7 +100,8 @@ impl<S: Surroundings> Service<S> {
         if !answer(&mut client.stack, now, request, &mut self.answer) {
             return Err(Status::BAD_ARGUMENTS);
         }
-        client.is_told = false;
+        // The answer says whether there is more to be asked for.
+        client.is_told = client.stack.has_ready() || client.stack.has_changes();
         // Here and not after the answer was written: to send may need memory, and a request to root
         // for it would overwrite the answer's words.
         self.surroundings.pass(&mut client.stack, now);
@@ -165,7 +166,7 @@ mod tests {
     use alloc::vec;
     use core::net::{Ipv4Addr, SocketAddr};
     use inet::placement::{LONGEST, Remote, Transport};
-    use inet::{Family, InterfaceIndex, Internet, Kind, SendFlags};
+    use inet::{Family, InterfaceIndex, Internet, Kind, SendFlags, Subject};
     use std::sync::Mutex;
 
     const KEY: u64 = 0x1234_5678_9abc;
@@ -282,5 +283,30 @@ mod tests {
         let told: Vec<_> = core::iter::from_fn(|| client.ready()).collect();
         assert!(told.iter().any(|(id, readiness)| *id == socket && readiness.read));
         assert_eq!(arrive(), 2);
+    }
+
+    #[test]
+    fn the_client_is_notified_of_changes_that_it_did_not_make() {
+        let service = Arc::new(Mutex::new(Service::new(Notes::default(), 8 << 20)));
+        attach(&mut service.lock().unwrap(), KEY).unwrap();
+        let mut client = client(&service, KEY);
+        // As a link of a driver does that comes and goes.
+        let change = |up: bool| {
+            let mut service = service.lock().unwrap();
+            service.stack().unwrap().0.set_up(LO, up).unwrap();
+            service.work();
+            service.surroundings.notified.lock().unwrap().len()
+        };
+        assert_eq!(change(false), 0, "it has not asked for changes");
+        client.note_changes(true);
+        assert_eq!((change(true), change(false)), (1, 1));
+        client.refresh();
+        let told: Vec<_> = core::iter::from_fn(|| client.next_change()).collect();
+        let states = told.iter().filter_map(|change| match &change.subject {
+            Subject::Interface(interface) => Some(interface.up),
+            _ => None,
+        });
+        assert_eq!(states.collect::<Vec<_>>(), [true, false]);
+        assert_eq!(change(true), 2);
     }
 }

@@ -34,6 +34,7 @@ impl Known {
     fn learn(&mut self, stack: &mut Stack) {
         while let Some(Change { gone, subject }) = stack.next_change() {
             match subject {
+                Subject::Missed => panic!("they were taken in time"),
                 Subject::Interface(new) => apply(&mut self.interfaces, &new, gone, |a, b| a.index == b.index),
                 Subject::Address(new, name) => {
                     assert!(stack.interfaces().all(|i| i.index != new.interface || i.name == name));
@@ -219,4 +220,27 @@ proptest! {
         stack.remove_interface(interface).unwrap();
         prop_assert_eq!(stack.next_change(), None);
     }
+}
+
+#[test]
+fn changes_that_are_not_taken_have_a_limit_and_the_loss_is_told() {
+    let mut stack = stack();
+    stack.note_changes(true);
+    let most = crate::changes::MOST;
+    for round in 0..most + 2 {
+        stack.set_up(InterfaceIndex(1), round % 2 == 1).unwrap();
+    }
+    let is_of_lo = |change: Change| match change.subject {
+        Subject::Interface(interface) => interface.index == InterfaceIndex(1),
+        _ => false,
+    };
+    let mut queue: Vec<_> = core::iter::from_fn(|| stack.next_change()).collect();
+    assert!(queue.len() <= most);
+    let missed = queue.iter().position(|change| change.subject == Subject::Missed);
+    queue.drain(..=missed.expect("it is told"));
+    assert!(!queue.is_empty() && queue.into_iter().any(is_of_lo));
+    // What is taken in time is told whole.
+    stack.set_up(InterfaceIndex(1), false).unwrap();
+    let next: Vec<_> = core::iter::from_fn(|| stack.next_change()).collect();
+    assert!(next.iter().all(|change| change.subject != Subject::Missed));
 }

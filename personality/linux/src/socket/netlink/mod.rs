@@ -136,12 +136,20 @@ impl State {
         let is_possible = self.queued + bytes.len() <= most;
         let charge = account.charge_memory((bytes.capacity() + ENTRY) as u64);
         let Some(charge) = charge.filter(|_| is_possible) else {
-            self.has_lost |= group == 0 || self.kept & 1 << NO_LOSS == 0;
+            match group {
+                0 => self.has_lost = true,
+                _ => self.lose(),
+            }
             return false;
         };
         self.queued += bytes.len();
         self.answers.push_back(Answer { bytes, group, _charge: charge });
         true
+    }
+
+    /// A message to a group was lost, which the next receive says if the program wants it.
+    fn lose(&mut self) {
+        self.has_lost |= self.kept & 1 << NO_LOSS == 0;
     }
 }
 
@@ -410,14 +418,18 @@ impl NetlinkSocket {
 
 impl ChangeListener for NetlinkSocket {
     fn changed(&self, change: &inet::Change) {
-        let group = route::group(change);
+        let told = route::notification(change, self.network.now());
         let mut state = self.state.lock();
+        let Some((group, message)) = told else {
+            state.lose();
+            return;
+        };
         if state.groups >> (group - 1) & 1 == 0 {
             return;
         }
         let most = state.options.receive_buffer.min(ANSWERS_MAXIMUM);
         // The next receive says that a message was lost.
-        let _ = state.queue(&self.account, route::notification(change, self.network.now()), group, most);
+        let _ = state.queue(&self.account, message, group, most);
     }
 
     fn wake(&self) {

@@ -93,33 +93,26 @@ pub(super) fn answer(
     })
 }
 
-/// The group that is told of a change (RTNLGRP_LINK and so on).
-pub(super) fn group(change: &Change) -> u32 {
-    match &change.subject {
-        Subject::Interface(_) => 1,
-        Subject::Neighbour(_) => 3,
-        Subject::Address(address, _) if address.prefix.address.is_ipv4() => 5,
-        Subject::Address(..) => 9,
-        Subject::Route(route) if route.destination.address.is_ipv4() => 7,
-        Subject::Route(_) => 11,
-    }
-}
-
-/// The message that tells of a change.
-pub(super) fn notification(change: &Change, now: Instant) -> Vec<u8> {
+/// The message that tells of a change, and the group that gets it (RTNLGRP_LINK and so on). `None`:
+/// changes were missed.
+pub(super) fn notification(change: &Change, now: Instant) -> Option<(u32, Vec<u8>)> {
     // It answers no request.
     let none = Request { kind: 0, flags: 0, sequence: 0, bytes: &[] };
-    let mut message = match &change.subject {
-        Subject::Interface(interface) => link(interface, &none, 0, 0),
-        Subject::Neighbour(known) => neighbour(known, &none, 0, 0),
-        Subject::Address(known, name) => address(known, name, now, &none, 0, 0),
-        Subject::Route(known) => route(known, &none, 0, 0),
+    let of = |ip: IpAddr, v4, v6| if ip.is_ipv4() { v4 } else { v6 };
+    let (group, mut message) = match &change.subject {
+        Subject::Interface(interface) => (1, link(interface, &none, 0, 0)),
+        Subject::Neighbour(known) => (3, neighbour(known, &none, 0, 0)),
+        Subject::Address(known, name) => {
+            (of(known.prefix.address, 5, 9), address(known, name, now, &none, 0, 0))
+        }
+        Subject::Route(known) => (of(known.destination.address, 7, 11), route(known, &none, 0, 0)),
+        Subject::Missed => return None,
     };
     if change.gone {
         // The kind of message for what has gone follows the one for what is new.
         message[4] += 1;
     }
-    message
+    Some((group, message))
 }
 
 fn family_of(ip: IpAddr) -> u8 {
