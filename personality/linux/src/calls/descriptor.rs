@@ -423,9 +423,7 @@ pub(crate) async fn fsync<M: Machine>(call: &Call<'_, M>) -> Done {
 
 /// sync(2), and syncfs(2) for one file system.
 pub(crate) async fn sync<M: Machine>(call: &Call<'_, M>) -> Done {
-    call.system().vfs().synchronize().await?;
-    // What a disk has refused is reported by fsync(2) to the programs that have written it.
-    let _ = call.system().vfs().disks.synchronize().await;
+    call.system().synchronize().await?;
     Ok(0)
 }
 

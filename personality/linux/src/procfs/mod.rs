@@ -27,7 +27,7 @@ use unix::namespace::UserNamespace;
 use unix::personality::Task;
 use unix::process::{ExactPid, InspectAs, Pid, PidNamespace, Process};
 use unix::process_context::ProcessContext;
-use unix::thread::System;
+use unix::thread::{End, System};
 use unix::vfs::{
     DeviceNumber, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Link, Metadata, Mode, OpenContext,
     Opened, Vnode, VnodeRef, WriteAt,
@@ -65,6 +65,9 @@ pub(crate) fn process_of<M: Machine>(file: &VnodeRef) -> Option<ExactPid> {
         _ => None,
     }
 }
+
+/// The file that gives commands to the system (`sysrq`), each of which is one letter.
+const SYSTEM_REQUEST: &str = "sysrq-trigger";
 
 /// The file of a process that can be written.
 const MEMORY_ADJUSTMENT: &str = "oom_score_adj";
@@ -433,6 +436,31 @@ impl<M: Machine> Node<M> {
         to.copy_out(&part.text).map_err(|error: CopyError| error.into())
     }
 
+    /// Whether this is the file that gives commands to the system.
+    fn is_system_request(&self) -> bool {
+        matches!(self.kind, Kind::File(index) if text::FILES[index] == SYSTEM_REQUEST)
+    }
+
+    /// Carries out the command to the system that the first letter is: `s` writes what programs
+    /// have written to where it is kept, `b` restarts the machine and `o` switches it off, as they
+    /// are. `EINVAL` for another one, `ENOSYS`.
+    async fn request(&self, from: &mut dyn UserBuffer) -> Result<(usize, u64), AttemptError> {
+        let system = self.system()?;
+        let all = from.remaining();
+        let mut letter = [0];
+        let taken = from.copy_in(&mut letter)?;
+        let done = match letter[0] {
+            b's' => system.synchronize().await,
+            b'b' => system.host().end(End::Restart),
+            b'o' => system.host().end(End::PowerOff),
+            _ => Err(Error::EINVAL),
+        };
+        done.inspect_err(|_| from.retreat(taken))?;
+        // The rest of the write has no meaning.
+        from.skip(from.remaining());
+        Ok((all, 0))
+    }
+
     /// Whether this is the file `mem` of a process.
     fn is_memory(&self) -> bool {
         matches!(self.kind, Kind::ProcessFile(_, index) if PROCESS_FILES[index].0 == "mem")
@@ -481,13 +509,9 @@ impl<M: Machine> Node<M> {
         Mode::new(match self.kind {
             Kind::Directory(_) | Kind::Process(_) | Kind::Tasks(_) => 0o555,
             Kind::Descriptors(_) => 0o500,
-            Kind::File(_) => {
-                if self.setting().is_some() {
-                    0o644
-                } else {
-                    0o444
-                }
-            }
+            Kind::File(_) if self.is_system_request() => 0o200,
+            Kind::File(_) if self.setting().is_some() => 0o644,
+            Kind::File(_) => 0o444,
             Kind::ProcessFile(_, index) => PROCESS_FILES[index].1,
             Kind::Namespaces(_) => 0o511,
             Kind::Own | Kind::ProcessLink(..) | Kind::Namespace(..) => 0o777,
@@ -720,6 +744,7 @@ impl<M: Machine> Vnode for Node<M> {
             WriteAt::Offset(offset) if self.is_memory() => {
                 MaybeReady::pending(self.write_memory(offset, from))
             }
+            _ if self.is_system_request() => MaybeReady::pending(self.request(from)),
             _ => MaybeReady::ready(Err(Error::EINVAL.into())),
         }
     }
@@ -731,6 +756,15 @@ impl<M: Machine> Vnode for Node<M> {
             Kind::Descriptors(subject) => {
                 !self.is_gone(subject) && subject.process.pid().number() == caller.process()
             }
+            _ => false,
+        }
+    }
+
+    /// The modes below /proc/sys are final, as on Linux.
+    fn is_mode_final(&self) -> bool {
+        match self.kind {
+            Kind::Directory(path) => path.starts_with("sys/"),
+            Kind::File(index) => text::FILES[index].starts_with("sys/"),
             _ => false,
         }
     }
@@ -758,6 +792,7 @@ impl<M: Machine> Vnode for Node<M> {
             self.kind,
             Kind::ProcessFile(_, index) if MAP_FILES.iter().any(|(name, _)| *name == PROCESS_FILES[index].0)
         );
-        MaybeReady::ready(if is_map || self.open_number().is_some() { Ok(()) } else { Err(Error::EINVAL) })
+        let takes_writes = is_map || self.is_system_request() || self.open_number().is_some();
+        MaybeReady::ready(if takes_writes { Ok(()) } else { Err(Error::EINVAL) })
     }
 }

@@ -1,6 +1,6 @@
 //! The texts in /proc about the system as a whole.
 
-use super::Sight;
+use super::{SYSTEM_REQUEST, Sight};
 use crate::layout::sysv as layout;
 use crate::version::{RELEASE, VERSION};
 use alloc::format;
@@ -19,6 +19,7 @@ use unix::vfs::{DeviceNumber, MountFlags};
 
 /// The paths of the system's files below /proc.
 pub(super) const FILES: &[&str] = &[
+    "bus/input/devices",
     "cmdline",
     "consoles",
     "cpuinfo",
@@ -26,6 +27,7 @@ pub(super) const FILES: &[&str] = &[
     "diskstats",
     "filesystems",
     "interrupts",
+    "irq/default_smp_affinity",
     "loadavg",
     "macadamia",
     "meminfo",
@@ -119,6 +121,7 @@ pub(super) const FILES: &[&str] = &[
     "sys/vm/mmap_min_addr",
     "sys/vm/overcommit_memory",
     "sys/vm/swappiness",
+    SYSTEM_REQUEST,
     "sysvipc/msg",
     "sysvipc/sem",
     "sysvipc/shm",
@@ -211,10 +214,15 @@ pub(super) fn file<M: Machine>(
         }
         "consoles" => consoles(system).into(),
         "devices" => devices(system).into(),
-        "diskstats" | "modules" => Vec::new(),
+        // Programs have no devices for input: the server of the screen has them.
+        "bus/input/devices" | "diskstats" | "modules" | SYSTEM_REQUEST => Vec::new(),
         "interrupts" => {
             let names = (0..system.host().processors()).map(|index| format!("       CPU{index}"));
             format!("     {}\n", names.collect::<String>()).into()
+        }
+        "irq/default_smp_affinity" => {
+            let processors = system.host().processors().clamp(1, 64);
+            format!("{:x}\n", u64::MAX >> (64 - processors)).into()
         }
         "loadavg" => {
             let (threads, running) = system.processes().with(|table| table.thread_counts());

@@ -289,6 +289,35 @@ fn the_protection_of_hard_links_can_be_switched_off() {
     });
 }
 
+#[test]
+fn the_system_takes_commands_by_a_file_and_modes_of_settings_are_final() {
+    const ACCESS: u64 = 21;
+    const EACCES: i64 = -13;
+    const ENOSYS: i64 = -38;
+    let world = World::new();
+    world.install_proc();
+    run_in(&world, async |p| {
+        let file = p.string(DATA, "/proc/sysrq-trigger").await?;
+        let text = p.string(DATA + 0x40, "sxbo").await?;
+        assert_eq!(p.call(2, &[file, 0x201]).await?, 0, "O_WRONLY | O_TRUNC");
+        assert_eq!(p.call(1, &[0, text, 4]).await?, 4, "only the first letter counts");
+        assert_eq!(p.call(1, &[0, text + 1, 1]).await?, -22, "EINVAL");
+        // The machine of this test cannot be ended.
+        assert_eq!(p.call(1, &[0, text + 2, 1]).await?, ENOSYS);
+        assert_eq!(p.call(1, &[0, text + 3, 1]).await?, ENOSYS);
+
+        let paths = ["/proc/sys", "/proc/sys/fs", "/proc/sys/kernel/version", "/proc/irq", "/proc/version"];
+        for (path, done) in paths.into_iter().zip([EACCES, EACCES, EACCES, 0, 0]) {
+            let path = p.string(DATA + 0x80, path).await?;
+            assert_eq!(p.call(ACCESS, &[path, 2]).await?, done);
+            assert_eq!(p.call(ACCESS, &[path, 4]).await?, 0);
+        }
+        assert_eq!(p.call(117, &[minus_one(), 1000, minus_one()]).await?, 0);
+        assert_eq!(p.call(2, &[file, 1]).await?, EACCES);
+        Ok(())
+    });
+}
+
 fn minus_one() -> u64 {
     u64::from(u32::MAX)
 }

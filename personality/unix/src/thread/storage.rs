@@ -16,6 +16,17 @@ impl<M: Machine> System<M> {
         seed::load(&context.caller(), &**self.environment(), &log).await;
     }
 
+    /// Brings what programs have written to where it is kept (sync(2)).
+    ///
+    /// # Errors
+    /// A file system could not write everything; all that can be was written. What a disk has
+    /// refused is reported by fsync(2) to the programs that have written it.
+    pub async fn synchronize(&self) -> Result<()> {
+        let written = self.vfs().synchronize().await;
+        let _ = self.vfs().disks.synchronize().await;
+        written
+    }
+
     /// Brings what programs have written to where it is kept, and unmounts all file systems, since
     /// the system ends. What cannot be written is lost; the log says so.
     pub async fn end_storage(self: &Arc<Self>) {

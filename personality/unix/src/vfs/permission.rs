@@ -3,7 +3,7 @@
 use super::Caller;
 use super::metadata::{FileType, Metadata, Mode};
 use super::mount::{Location, MountFlags};
-use crate::{Error, Identity, Privilege, Result};
+use crate::{Error, Identity, Privilege, Privileges, Result};
 use bitflags::bitflags;
 
 bitflags! {
@@ -53,6 +53,9 @@ pub fn permitted_at(at: &Location, identity: &Identity, access: Access) -> Resul
         && matches!(metadata.file_type, FileType::Regular | FileType::Directory | FileType::SymbolicLink)
     {
         at.mount.check_writable()?;
+    }
+    if access.contains(Access::WRITE) && at.vnode.is_mode_final() {
+        permitted(&metadata, &identity.clone().with_privileges(Privileges::NONE), access)?;
     }
     permitted(&metadata, identity, access)?;
     if access.contains(Access::EXECUTE)

@@ -386,6 +386,12 @@ pub trait Vnode: Any + Send + Sync {
         false
     }
 
+    /// Whether the mode decides about writing even for those who may override it
+    /// ([`crate::Privilege::Override`]).
+    fn is_mode_final(&self) -> bool {
+        false
+    }
+
     /// Copies data from the writer to the file, not beyond `limit` (`EFBIG` if the write begins
     /// there); returns the count of bytes and the offset after them.
     fn write<'a>(
