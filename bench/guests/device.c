@@ -5,7 +5,6 @@
  * operations. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/ip_icmp.h>
@@ -15,29 +14,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include "measure.h"
+#include "modules.h"
 
 enum { TRIPS = 200, WARM = 20, CHUNK = 64 << 10, CHUNKS = 20, CONNECTIONS = 20 };
 
 static char buffer[CHUNK], back[CHUNK];
-
-/* Debian's kernel has the drivers in modules, which are in the image by the order of names. */
-static void load_modules(void)
-{
-    static const char *const names[] = {"virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev",
-                                        "virtio_pci", "failover", "net_failover", "virtio_net"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char path[100];
-        snprintf(path, sizeof path, "/tests/modules/%s.ko", names[i]);
-        int file = (int)must(open(path, O_RDONLY), path);
-        /* The other system's driver is a server, which runs. */
-        if (syscall(SYS_finit_module, file, "", 0) == -1 && errno != EEXIST && errno != ENOSYS && errno != EPERM)
-            must(-1, path);
-        close(file);
-    }
-}
 
 static struct sockaddr_in address(const char *ip, uint16_t port)
 {
@@ -113,20 +94,18 @@ static void ping(int made, uint16_t number)
     must(recv(made, packet, sizeof packet, 0) == sizeof packet ? 0 : -1, "receiving an echo");
 }
 
-#define REGION(name, count, code)                  \
-    do {                                           \
-        for (int i = 0; i < WARM; i++)             \
-            code;                                  \
-        MARK(0x01);                                \
-        for (int i = 0; i < (count); i++)          \
-            code;                                  \
-        MARK(0x02);                                \
-        printf("%-40s %d\n", name, (count));       \
+/* After some that do not count. */
+#define WARMED(name, count, code)      \
+    do {                               \
+        for (int i = 0; i < WARM; i++) \
+            code;                      \
+        REGION(name, count, code);     \
     } while (0)
 
 int main(void)
 {
-    load_modules();
+    static const char *const modules[] = {VIRTIO_MODULES, "failover", "net_failover", "virtio_net"};
+    load_modules(modules, sizeof modules / sizeof *modules);
     start_interface();
     for (size_t i = 0; i < sizeof buffer; i++)
         buffer[i] = (char)(i * 7 % 251);
@@ -137,11 +116,11 @@ int main(void)
         (void)!write(range, "0 2147483647", 12), close(range);
     int datagrams = (int)must(socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP), "socket of ICMP");
     must(connect(datagrams, (struct sockaddr *)&router, sizeof router), "connect");
-    REGION("echo request and answer, 56 bytes", TRIPS, ping(datagrams, (uint16_t)i));
-    REGION("TCP round trip, 1 byte", TRIPS, echo(stream, 1));
-    REGION("TCP round trip, 1400 bytes", TRIPS, echo(stream, 1400));
-    REGION("64 KiB through TCP and back", CHUNKS, there_and_back(stream));
-    REGION("TCP: connect, echo, close", CONNECTIONS, ({
+    WARMED("echo request and answer, 56 bytes", TRIPS, ping(datagrams, (uint16_t)i));
+    WARMED("TCP round trip, 1 byte", TRIPS, echo(stream, 1));
+    WARMED("TCP round trip, 1400 bytes", TRIPS, echo(stream, 1400));
+    WARMED("64 KiB through TCP and back", CHUNKS, there_and_back(stream));
+    WARMED("TCP: connect, echo, close", CONNECTIONS, ({
                int made = echo_connection();
                echo(made, 1);
                close(made);

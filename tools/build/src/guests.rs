@@ -48,13 +48,14 @@ const TESTS: [Program; 18] = [
 ];
 
 /// The programs that measure, in the images of benchmarks.
-const BENCHMARKS: [Program; 8] = [
+const BENCHMARKS: [Program; 9] = [
     program("calls", "bench/guests/calls.c", "musl-gcc"),
     program("file-calls", "bench/guests/file-calls.c", "musl-gcc"),
     program("process-calls", "bench/guests/process-calls.c", "musl-gcc"),
     program("lmbench", "bench/guests/lmbench.c", "musl-gcc"),
     program("network", "bench/guests/network.c", "musl-gcc"),
     program("device", "bench/guests/device.c", "musl-gcc"),
+    program("disk", "bench/guests/disk.c", "musl-gcc"),
     program("servers", "bench/guests/servers.c", "musl-gcc"),
     program("speedup", "bench/guests/speedup.c", "musl-gcc"),
 ];
@@ -73,11 +74,12 @@ pub fn tests() -> Result<Vec<(String, PathBuf)>> {
 }
 
 /// Builds the programs of guest benchmarks. Returns the name and the file of each, and of the
-/// script that they run.
+/// scripts that they run.
 pub fn benchmarks() -> Result<Vec<(String, PathBuf)>> {
-    let script = ("work.sh".to_string(), tree::root().join("bench/guests/work.sh"));
+    let scripts = ["files.sh", "work.sh"]
+        .map(|script| Ok((script.to_string(), tree::root().join("bench/guests").join(script))));
     let programs = BENCHMARKS.iter().map(|program| Ok((program.name.to_string(), program.build(false)?)));
-    programs.chain([Ok(script)]).collect()
+    programs.chain(scripts).collect()
 }
 
 /// Builds the program that is the first process of guests.

@@ -6,6 +6,7 @@ use super::{apt, packages};
 use anyhow::{Context, Result};
 use mac_build::command;
 use mac_machine::qemu::Machine;
+use mac_machine::suites::Suite;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -62,30 +63,35 @@ fn extract(archive: &Path, pattern: &str, kept: &Path) -> Result<()> {
     std::fs::rename(&partial, kept).with_context(|| format!("keeping {}", kept.display()))
 }
 
-/// The modules of Debian's kernel that drive a virtio network device, each after those that it
-/// needs.
-const NETWORK: [&str; 8] = [
-    "virtio",
-    "virtio_ring",
-    "virtio_pci_legacy_dev",
-    "virtio_pci_modern_dev",
-    "virtio_pci",
-    "failover",
-    "net_failover",
-    "virtio_net",
-];
+/// The modules of Debian's kernel that every virtio device needs, each after those that it needs.
+const VIRTIO: [&str; 5] =
+    ["virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci"];
 
-/// The files of the modules that drive a virtio network device, and where they are in an image.
-pub fn network_modules() -> Result<Vec<(String, PathBuf)>> {
+/// Those of a virtio network device.
+const NETWORK: [&str; 3] = ["failover", "net_failover", "virtio_net"];
+
+/// Those of a virtio disk, and of the ext4 file system.
+const DISK: [&str; 7] = ["virtio_blk", "crc32c_generic", "libcrc32c", "crc16", "mbcache", "jbd2", "ext4"];
+
+/// The files of the modules of Debian's kernel that a suite's devices need, and where they are in an
+/// image.
+pub fn modules(suite: &Suite) -> Result<Vec<(String, PathBuf)>> {
+    let (network, disk) = (suite.has_network(), suite.has_disk());
+    if !network && !disk {
+        return Ok(Vec::new());
+    }
+    let mut names = VIRTIO.to_vec();
+    names.extend(NETWORK.iter().filter(|_| network));
+    names.extend(DISK.iter().filter(|_| disk));
     let lock = Lock::read()?;
     let package = lock.set("linux")?.first().copied().context("no package has Debian's kernel")?;
     let kept = |module: &str| apt::cache().join(format!("{}_{}.{module}.ko", package.name, package.version));
     let modules: Vec<_> =
-        NETWORK.iter().map(|module| (format!("tests/modules/{module}.ko"), kept(module))).collect();
+        names.iter().map(|module| (format!("tests/modules/{module}.ko"), kept(module))).collect();
     if !modules.iter().all(|(_, file)| file.is_file()) {
         let provided = packages::provide(&[package])?;
         let (_, archive) = provided.first().context("the kernel's package was not provided")?;
-        for (module, (_, file)) in NETWORK.iter().zip(&modules) {
+        for (module, (_, file)) in names.iter().zip(&modules) {
             extract(archive, &format!("./lib/modules/*/{module}.ko"), file)?;
         }
     }

@@ -412,6 +412,11 @@ impl Suite {
             || self.modules.iter().any(|module| module.contains(filter))
     }
 
+    /// Whether the machine has a disk.
+    pub fn has_disk(&self) -> bool {
+        self.disk.is_some()
+    }
+
     /// Whether the machine has a network of its own in the emulator.
     pub fn has_network(&self) -> bool {
         self.network

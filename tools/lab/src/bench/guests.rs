@@ -38,7 +38,7 @@ pub(super) fn measure(benchmark: &Suite) -> Result<Report> {
 /// The image with the programs that measure.
 pub(super) fn request(benchmark: &Suite) -> Result<mac_guest::Request> {
     let programs = guests::benchmarks()?.into_iter().map(|(name, file)| (format!("tests/bin/{name}"), file));
-    let modules = if benchmark.has_network() { mac_guest::linux::network_modules()? } else { Vec::new() };
+    let modules = mac_guest::linux::modules(benchmark)?;
     Ok(mac_guest::Request {
         name: benchmark.image.clone().unwrap_or_default(),
         packages: benchmark.packages.clone(),
