@@ -544,6 +544,11 @@ fn number(name: &str) -> Option<u32> {
     (format!("{number}") == name).then_some(number)
 }
 
+/// The directory of the system in which the entry with this path is.
+fn directory_of(path: &'static str) -> Kind {
+    Kind::Directory(&path[..path.rfind('/').map_or(0, |slash| slash + 1)])
+}
+
 /// The kind of the entry `name` in the directory with the path `prefix`; `None` if it has no such
 /// entry.
 fn child(prefix: &'static str, name: &str) -> Option<Kind> {
@@ -647,29 +652,35 @@ impl<M: Machine> Vnode for Node<M> {
     fn parent(&self) -> Option<VnodeRef> {
         let above = match self.kind {
             Kind::Directory("") => return None,
-            Kind::Directory(path) => {
-                let cut = path[..path.len() - 1].rfind('/').map_or(0, |slash| slash + 1);
-                Kind::Directory(&path[..cut])
-            }
-            Kind::Descriptors(subject) | Kind::Namespaces(subject) => Kind::Process(subject),
+            Kind::Directory(path) => directory_of(&path[..path.len() - 1]),
+            Kind::File(index) => directory_of(text::FILES[index]),
+            Kind::Descriptors(subject)
+            | Kind::Namespaces(subject)
+            | Kind::ProcessFile(subject, _)
+            | Kind::ProcessLink(subject, _) => Kind::Process(subject),
+            Kind::Descriptor(subject, _) => Kind::Descriptors(subject),
             Kind::Namespace(subject, _) => Kind::Namespaces(subject),
             Kind::Tasks(process) => Kind::Process(Subject::process(process)),
             Kind::Process(Subject { process, thread: Some(_) }) => Kind::Tasks(process),
-            _ => Kind::Directory(""),
+            Kind::Own | Kind::Process(_) => Kind::Directory(""),
         };
         Some(self.node(above))
     }
 
     fn place(&self) -> Option<(VnodeRef, Vec<u8>)> {
+        let last = |path: &str| path.rsplit('/').next().unwrap_or(path).as_bytes().to_vec();
         let name = match self.kind {
+            Kind::Directory(path) => last(path.strip_suffix('/')?),
+            Kind::File(index) => last(text::FILES[index]),
+            Kind::Own => b"self".to_vec(),
             Kind::Process(subject) => format!("{}", self.number_of(subject.id())).into_bytes(),
-            Kind::Namespaces(_) => b"ns".to_vec(),
+            Kind::ProcessFile(_, index) => PROCESS_FILES[index].0.as_bytes().to_vec(),
+            Kind::ProcessLink(_, index) => PROCESS_LINKS[index].as_bytes().to_vec(),
             Kind::Descriptors(_) => b"fd".to_vec(),
+            Kind::Descriptor(_, descriptor) => format!("{descriptor}").into_bytes(),
             Kind::Tasks(_) => b"task".to_vec(),
-            Kind::Directory(path) if !path.is_empty() => {
-                path[..path.len() - 1].rsplit('/').next().unwrap_or(path).as_bytes().to_vec()
-            }
-            _ => return None,
+            Kind::Namespaces(_) => b"ns".to_vec(),
+            Kind::Namespace(_, index) => nsfs::FILES[index].0.as_bytes().to_vec(),
         };
         Some((self.parent()?, name))
     }

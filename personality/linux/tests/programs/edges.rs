@@ -318,6 +318,35 @@ fn the_system_takes_commands_by_a_file_and_modes_of_settings_are_final() {
     });
 }
 
+#[test]
+fn files_of_proc_that_are_mounted_over_have_their_names() {
+    const MOUNT: u64 = 165;
+    const BIND: u64 = 0x1000;
+    let world = World::new();
+    world.install_proc();
+    run_in(&world, async |p| {
+        let none = p.string(DATA, "").await?;
+        for path in ["/proc/sysrq-trigger", "/proc/sys/kernel/version", "/proc/1/status", "/proc/1/ns"] {
+            let name = p.string(DATA + 0x40, path).await?;
+            assert_eq!(p.call(MOUNT, &[name, name, none, BIND, none]).await?, 0, "{path}");
+            let file = p.call(2, &[name, 0x20_0000]).await? as u64;
+            let link = p.string(DATA + 0x80, &format!("/proc/self/fd/{file}")).await?;
+            let length = p.call(89, &[link, DATA + 0x100, 100]).await? as usize;
+            let target = p.load::<100>(DATA + 0x100).await?;
+            assert_eq!(String::from_utf8_lossy(&target[..length]), path);
+        }
+        let mounts = p.string(DATA + 0x40, "/proc/self/mountinfo").await?;
+        let file = p.call(2, &[mounts, 0]).await? as u64;
+        let length = p.call(0, &[file, DATA + 0x1000, 2000]).await? as usize;
+        let text = p.load::<2000>(DATA + 0x1000).await?;
+        let text = String::from_utf8_lossy(&text[..length]).into_owned();
+        for line in ["/sysrq-trigger /proc/sysrq-trigger ", "/sys/kernel/version /proc/sys/kernel/version "] {
+            assert!(text.contains(line), "{text}");
+        }
+        Ok(())
+    });
+}
+
 fn minus_one() -> u64 {
     u64::from(u32::MAX)
 }
