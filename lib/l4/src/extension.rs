@@ -185,6 +185,37 @@ pub unsafe fn write_registers(thread: ThreadId, registers: &Registers) -> thread
     unsafe { call(thread, thread_state::WRITE_REGISTERS) }
 }
 
+/// Reads the integer registers of a thread that does not run, in an owned space, and exchanges its
+/// extended state for the one in `image`: the beginning of an image in XSAVE's standard format is
+/// enough, if its header says that the rest is initial. Returns the registers and how many bytes of
+/// the old extended state are in `image`. The caller's message registers are overwritten.
+pub fn exchange_extended_state(thread: ThreadId, image: &mut [u8]) -> thread::Result<(Registers, usize)> {
+    let control = thread_state::READ_REGISTERS | thread_state::READ_EXTENDED | thread_state::WRITE_EXTENDED;
+    // SAFETY: the kernel reads and writes within the image. The owner of the other thread is
+    // responsible for Rust code in it.
+    let (result, _, read) = unsafe {
+        syscall::thread_state(thread.raw(), control, image.as_mut_ptr() as u64, image.len() as u64)
+    };
+    thread::check(result)?;
+    Ok((Registers(core::array::from_fn(|index| utcb::message_register(index + 1))), read as usize))
+}
+
+/// Writes the integer registers and the extended state of a thread that does not run, in an owned
+/// space. The caller's message registers are overwritten.
+///
+/// # Safety
+/// The thread must be able to continue with these registers.
+pub unsafe fn write_all(thread: ThreadId, registers: &Registers, image: &[u8]) -> thread::Result<()> {
+    for (index, &value) in registers.0.iter().enumerate() {
+        utcb::set_message_register(index + 1, value);
+    }
+    let control = thread_state::WRITE_REGISTERS | thread_state::WRITE_EXTENDED;
+    // SAFETY: the kernel reads only the image; the caller promises that the thread can continue.
+    let (result, ..) =
+        unsafe { syscall::thread_state(thread.raw(), control, image.as_ptr() as u64, image.len() as u64) };
+    thread::check(result)
+}
+
 /// Sets the exception handler and the pager of an owned thread; `None` leaves one unchanged.
 pub fn set_handlers(
     thread: ThreadId,

@@ -83,6 +83,19 @@ pub(crate) fn write_registers(thread: ThreadId, registers: &Registers) -> KernRe
     unsafe { extension::write_registers(thread, registers) }.map_err(error)
 }
 
+/// Reads the registers of a thread that does not run, and exchanges its extended state for the one
+/// that begins in `image`. They are left in the message registers, too. Returns the size of the old
+/// extended state.
+pub(crate) fn exchange_extended_state(thread: ThreadId, image: &mut [u8]) -> KernResult<(Registers, usize)> {
+    extension::exchange_extended_state(thread, image).map_err(error)
+}
+
+/// Writes the registers and the extended state of a thread that does not run.
+pub(crate) fn write_all(thread: ThreadId, registers: &Registers, image: &[u8]) -> KernResult {
+    // SAFETY: the thread belongs to a program and executes no code of the server.
+    unsafe { extension::write_all(thread, registers, image) }.map_err(error)
+}
+
 /// Reads the extended state of a thread that does not run.
 pub(crate) fn read_extended_state(thread: ThreadId, buffer: &mut [u8]) -> KernResult<usize> {
     extension::read_extended_state(thread, buffer).map_err(error)

@@ -299,11 +299,7 @@ impl ExecutionContext for UserThread {
     }
 
     fn state(&self) -> KernResult<ThreadState> {
-        let mut state = registers::from_kernel(&kernel::read_registers(self.0.id)?);
-        if state.gs_base == self.0.own_gs_base() {
-            state.gs_base = 0;
-        }
-        Ok(state)
+        Ok(self.0.from_kernel(&kernel::read_registers(self.0.id)?))
     }
 
     fn set_state(&self, state: &ThreadState) -> KernResult {
@@ -311,29 +307,27 @@ impl ExecutionContext for UserThread {
     }
 
     fn extended_state(&self) -> KernResult<Vec<u8>> {
-        let mut image = Vec::new();
-        image.try_reserve_exact(self.0.shared.extended_size).map_err(|_| KernError::ResourceShortage)?;
-        image.resize(self.0.shared.extended_size, 0);
+        let mut image = self.0.extended_room()?;
         let size = kernel::read_extended_state(self.0.id, &mut image)?;
         image.truncate(size);
         Ok(image)
     }
 
     fn set_extended_state(&self, image: &[u8]) -> KernResult {
-        if image.len() >= EXTENDED_STATE_HEADER_END {
-            return kernel::write_extended_state(self.0.id, image);
-        }
+        kernel::write_extended_state(self.0.id, whole_image(image, &mut initial_extended_state())?)
+    }
+
+    fn begin_handler(&self) -> KernResult<(ThreadState, Vec<u8>)> {
+        let mut image = self.0.extended_room()?;
+        image[..EXTENDED_STATE_HEADER_END].copy_from_slice(&initial_extended_state());
+        let (registers, size) = kernel::exchange_extended_state(self.0.id, &mut image)?;
+        image.truncate(size);
+        Ok((self.0.from_kernel(&registers), image))
+    }
+
+    fn end_handler(&self, state: &ThreadState, image: &[u8]) -> KernResult {
         let mut small = initial_extended_state();
-        match image.len() {
-            0 => {}
-            LEGACY => {
-                small[..LEGACY].copy_from_slice(image);
-                // XSTATE_BV: the image contains x87 and SSE state.
-                small[LEGACY] = 3;
-            }
-            _ => return Err(KernError::InvalidArgument),
-        }
-        kernel::write_extended_state(self.0.id, &small)
+        kernel::write_all(self.0.id, &registers::to_kernel(state), whole_image(image, &mut small)?)
     }
 
     /// The time that the thread has used, as its worker has measured it between messages. Threads
@@ -371,6 +365,23 @@ impl ExecutionContext for UserThread {
 }
 
 impl Record {
+    /// The registers that the kernel has told, in Mach's structure.
+    fn from_kernel(&self, told: &l4::extension::Registers) -> ThreadState {
+        let mut state = registers::from_kernel(told);
+        if state.gs_base == self.own_gs_base() {
+            state.gs_base = 0;
+        }
+        state
+    }
+
+    /// Room for an extended state.
+    fn extended_room(&self) -> KernResult<Vec<u8>> {
+        let mut image = Vec::new();
+        image.try_reserve_exact(self.shared.extended_size).map_err(|_| KernError::ResourceShortage)?;
+        image.resize(self.shared.extended_size, 0);
+        Ok(image)
+    }
+
     fn worker(&self) -> usize {
         // Relaxed: all other state of the worker is under locks.
         self.worker.load(Ordering::Relaxed)
@@ -618,6 +629,22 @@ impl Record {
             waker.wake();
         }
     }
+}
+
+/// The image for the kernel of an extended state as [`ExecutionContext::set_extended_state`] has it.
+/// `small` is the initial one, and room for what has no header. `InvalidArgument`.
+fn whole_image<'a>(image: &'a [u8], small: &'a mut [u8; EXTENDED_STATE_HEADER_END]) -> KernResult<&'a [u8]> {
+    match image.len() {
+        0 => {}
+        LEGACY => {
+            small[..LEGACY].copy_from_slice(image);
+            // XSTATE_BV: the image contains x87 and SSE state.
+            small[LEGACY] = 3;
+        }
+        EXTENDED_STATE_HEADER_END.. => return Ok(image),
+        _ => return Err(KernError::InvalidArgument),
+    }
+    Ok(small)
 }
 
 /// The smallest image of the initial extended state.

@@ -29,8 +29,10 @@ pub enum Outcome {
     Return(u64),
     /// A signal interrupted the call; the signal decides whether the call is restarted.
     Interrupted(RestartKind),
-    /// The call returns with all registers replaced (rt_sigreturn).
+    /// The call returns with all registers replaced.
     Registers(Box<ThreadState>),
+    /// The call returns with the registers that it has given the thread (rt_sigreturn).
+    Restored,
     /// The process has a new program, which starts with these registers, on the only thread of the
     /// process.
     Executed(Box<ThreadState>),

@@ -63,6 +63,7 @@ impl<M: Machine> Linux<M> {
             Outcome::Return(value) => Ok((Resume::Return(value), None)),
             Outcome::Interrupted(restart) => Ok((Resume::Continue, Some((restart, number)))),
             Outcome::Registers(state) => Ok((Resume::Registers(state), None)),
+            Outcome::Restored => Ok((Resume::Continue, None)),
             Outcome::Executed(state) => Err(match thread.system().thread(thread.pid()) {
                 Some(new) => Next::Executed(new, state),
                 None => Next::Ended,
@@ -185,19 +186,28 @@ impl<M: Machine> Linux<M> {
         interrupted: Interrupted,
         frame: &Frame,
     ) -> unix::Result<bool> {
-        let state = all(resume, thread)?;
-        apply_restart(state, interrupted, Some(&frame.action));
-        let entered = self.push_frame(thread, frame, state).await;
-        if let Some(entered) = entered {
-            *state = entered;
+        let (present, extended) = match thread.begin_handler() {
+            Err(Error::ENOMEM) => return Ok(false),
+            done => done?,
+        };
+        let mut state = match resume {
+            Resume::Registers(state) => **state,
+            Resume::Return(rax) => ThreadState { rax: *rax, ..present },
+            Resume::Continue | Resume::Reply(_) => present,
+        };
+        apply_restart(&mut state, interrupted, Some(&frame.action));
+        let entered = self.push_frame(thread, frame, &state, &extended).await;
+        if entered.is_none() {
+            thread.set_extended_state(&extended)?;
         }
+        *resume = Resume::Registers(Box::new(entered.unwrap_or(state)));
         Ok(entered.is_some())
     }
 
     /// Checks the instruction pointer. One that is no address of a program would fault at the
     /// program's first instruction, so that fault is raised here.
     fn check_state(&self, thread: &Thread<M>, state: &ThreadState) -> bool {
-        let valid = state.rip < 1 << 47;
+        let valid = is_address(state.rip);
         if !valid {
             let tid = thread.tid();
             let processes = thread.system().processes();
@@ -216,16 +226,19 @@ impl<M: Machine> Linux<M> {
         thread: &Thread<M>,
         frame: &Frame,
         state: &ThreadState,
+        extended: &[u8],
     ) -> Option<ThreadState> {
-        let extended = thread.extended_state().ok()?;
         let trap = thread.trap();
         let built =
-            layout::build_frame(frame, state, &extended, (trap.error, trap.number, trap.address)).ok()?;
+            layout::build_frame(frame, state, extended, (trap.error, trap.number, trap.address)).ok()?;
         thread.memory().copy_out(built.address, &built.bytes).await.ok()?;
-        // A handler starts with the initial extended state.
-        thread.set_extended_state(&[]).ok()?;
         Some(built.state)
     }
+}
+
+/// Whether an instruction pointer is an address of a program.
+fn is_address(rip: u64) -> bool {
+    rip < 1 << 47
 }
 
 /// Decides whether an interrupted call is restarted, now that it is known which handler runs, if
@@ -249,17 +262,17 @@ fn apply_restart(state: &mut ThreadState, interrupted: Interrupted, action: Opti
 /// cannot be read ends the process (SIGSEGV).
 pub(crate) async fn rt_sigreturn<M: Machine>(call: &Call<'_, M>) -> Done {
     let current = call.registers()?;
-    match restore(call, &current).await {
-        Ok(state) => Err(Stop::Outcome(Outcome::Registers(Box::new(state)))),
+    Err(Stop::Outcome(match restore(call, &current).await {
+        Ok(outcome) => outcome,
         Err(_) => {
             let tid = call.tid();
             call.table(|table| table.force(tid, SignalInformation::system(Signal::SEGV)));
-            Err(Stop::Outcome(Outcome::Registers(Box::new(current))))
+            Outcome::Registers(Box::new(current))
         }
-    }
+    }))
 }
 
-async fn restore<M: Machine>(call: &Call<'_, M>, current: &ThreadState) -> unix::Result<ThreadState> {
+async fn restore<M: Machine>(call: &Call<'_, M>, current: &ThreadState) -> unix::Result<Outcome> {
     // The handler's return instruction has taken the first word of the frame off the stack.
     let context = call.read::<{ layout::CONTEXT_SIZE }>(current.rsp).await?;
     let SavedContext { state, mask, stack, extended_at } = layout::read_context(&context, current)?;
@@ -267,7 +280,13 @@ async fn restore<M: Machine>(call: &Call<'_, M>, current: &ThreadState) -> unix:
         0 => Vec::new(),
         address => read_extended(call, address).await?,
     };
-    call.thread.set_extended_state(&extended)?;
+    let outcome = if is_address(state.rip) {
+        call.thread.end_handler(&state, &extended)?;
+        Outcome::Restored
+    } else {
+        call.thread.set_extended_state(&extended)?;
+        Outcome::Registers(Box::new(state))
+    };
     let tid = call.tid();
     call.table(|table| {
         let _ = table.set_mask(tid, mask);
@@ -279,7 +298,7 @@ async fn restore<M: Machine>(call: &Call<'_, M>, current: &ThreadState) -> unix:
             let _ = thread.stack.replace(stack, state.rsp, layout::MINIMUM_STACK);
         }
     });
-    Ok(state)
+    Ok(outcome)
 }
 
 /// Reads the extended state in a frame: all of it if its description and its end mark fit the

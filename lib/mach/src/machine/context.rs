@@ -217,6 +217,20 @@ pub trait ExecutionContext: Clone + Send + Sync + 'static {
     /// refuse the image. `ResourceShortage`: the machine's memory is short.
     fn set_extended_state(&self, image: &[u8]) -> KernResult;
 
+    /// What a signal handler begins with: [`state`](Self::state) and
+    /// [`extended_state`](Self::extended_state), after which the extended state is the initial one.
+    ///
+    /// # Errors
+    /// As theirs; then nothing has changed.
+    fn begin_handler(&self) -> KernResult<(ThreadState, Vec<u8>)>;
+
+    /// What a signal handler ends with: [`set_state`](Self::set_state) and
+    /// [`set_extended_state`](Self::set_extended_state).
+    ///
+    /// # Errors
+    /// As theirs; then nothing has changed.
+    fn end_handler(&self, state: &ThreadState, image: &[u8]) -> KernResult;
+
     /// The processor time that the thread has used.
     fn times(&self) -> Times;
 

@@ -436,7 +436,10 @@ impl Program {
     fn accept(&mut self, next: Next<Simulated>) -> Result<(), Gone> {
         match next {
             Next::Resume(Resume::Return(value)) => self.state.rax = value,
-            Next::Resume(Resume::Continue | Resume::Reply(_)) => {}
+            // With what the server has left in the machine, where the registers were shown.
+            Next::Resume(Resume::Continue | Resume::Reply(_)) => {
+                self.state = self.thread.registers().unwrap_or(self.state);
+            }
             Next::Resume(Resume::Registers(state)) => self.state = *state,
             Next::Executed(thread, state) => {
                 self.kept = Arc::new(self.world.linux.begin(&thread));

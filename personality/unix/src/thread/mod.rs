@@ -466,6 +466,18 @@ impl<M: Machine> Resources<M> {
         self.context.set_extended_state(image).map_err(context_error)
     }
 
+    /// The registers and the extended state of the thread, which gets the initial extended state: a
+    /// signal handler begins. The errors are those of [`registers`](Self::registers), and `ENOMEM`.
+    pub fn begin_handler(&self) -> Result<(ThreadState, Vec<u8>)> {
+        self.context.begin_handler().map_err(context_error)
+    }
+
+    /// Replaces the registers and the extended state, as [`set_registers`](Self::set_registers) and
+    /// [`set_extended_state`](Self::set_extended_state) do: a signal handler ends.
+    pub fn end_handler(&self, state: &ThreadState, image: &[u8]) -> Result<()> {
+        self.context.end_handler(state, image).map_err(context_error)
+    }
+
     /// The thread's address space.
     pub fn memory(&self) -> &Arc<Task<M>> {
         &self.memory

@@ -114,6 +114,13 @@ impl Simulated {
     }
 }
 
+/// The extended state that an image means.
+fn extended(image: &[u8]) -> Vec<u8> {
+    let mut whole = image.to_vec();
+    whole.resize(EXTENDED_SIZE, 0);
+    whole
+}
+
 fn end(machine: &Simulated, number: usize) {
     let ended = machine.state.lock().threads.remove(&number);
     if let Some(waker) = ended.and_then(|record| record.waker) {
@@ -285,10 +292,15 @@ impl ExecutionContext for SimulatedThread {
     }
 
     fn set_extended_state(&self, image: &[u8]) -> KernResult {
-        self.at_rest(|record| {
-            record.extended = image.to_vec();
-            record.extended.resize(EXTENDED_SIZE, 0);
-        })
+        self.at_rest(|record| record.extended = extended(image))
+    }
+
+    fn begin_handler(&self) -> KernResult<(ThreadState, Vec<u8>)> {
+        self.at_rest(|record| (record.state, core::mem::replace(&mut record.extended, extended(&[]))))
+    }
+
+    fn end_handler(&self, state: &ThreadState, image: &[u8]) -> KernResult {
+        self.at_rest(|record| (record.state, record.extended) = (*state, extended(image)))
     }
 
     fn times(&self) -> Times {
