@@ -56,6 +56,7 @@ mod pidfd;
 mod procfs;
 mod return_to_user;
 mod signalfd;
+mod signals_of_files;
 mod socket;
 mod sysfs;
 mod system;

@@ -4,11 +4,13 @@
 use crate::call::{Call, Done, Stop};
 use crate::layout::Fields;
 use crate::layout::file::{CLOSE_ON_EXEC, EntryLayout, KNOWN_FLAGS, open_flags, to_open_flags};
+use crate::layout::signal::optional_signal;
+use crate::signals_of_files;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
 use unix::descriptor::DescriptorTable;
-use unix::file::{LockKind, LockOwner, LockRange, OpenFile, SignalOwner, Whence};
+use unix::file::{LockKind, LockOwner, LockRange, OpenFile, SignalTarget, Whence};
 use unix::signal::RestartKind;
 use unix::sync::poll_once;
 use unix::vfs::{Access, At, Caller, DirectoryEntry, Mode, OpenFlags, Restrictions, SealFlags};
@@ -200,6 +202,19 @@ pub(crate) async fn install_pair<M: Machine>(
     Ok(0)
 }
 
+/// Begins to signal the owner of the file of argument 0 when that becomes ready. A terminal without an
+/// owner gets the caller's process group.
+pub(crate) fn begin_signals<M: Machine>(call: &Call<'_, M>, file: &Arc<OpenFile>) {
+    let is_terminal = file.object().is_some_and(|object| object.terminal().is_some());
+    if is_terminal
+        && file.signal_owner().is_none()
+        && let Ok(group) = call.table(|table| table.process(call.pid()).map(|process| process.group()))
+    {
+        file.set_signal_owner(Some(SignalTarget::Group(group)), call.thread.credentials());
+    }
+    signals_of_files::begin(call.system(), file, call.int(0));
+}
+
 pub(crate) async fn fcntl<M: Machine>(call: &Call<'_, M>) -> Done {
     const DUPFD: u32 = 0;
     const GETFD: u32 = 1;
@@ -236,46 +251,53 @@ pub(crate) async fn fcntl<M: Machine>(call: &Call<'_, M>) -> Done {
         GETFL => Ok(to_open_flags(file.flags()).into()),
         SETFL => {
             file.set_flags(&call.thread.context().caller(), open_flags(argument as u32))?;
+            if file.flags().contains(OpenFlags::ASYNC) {
+                begin_signals(call, &file);
+            }
             Ok(0)
         }
         SETOWN => {
-            let owner = match call.int(2) {
+            let target = match call.int(2) {
                 0 => None,
-                id @ 1.. => Some(SignalOwner::Process(id as u32)),
-                id => Some(SignalOwner::Group(id.unsigned_abs())),
+                i32::MIN => return Err(Error::EINVAL.into()),
+                number @ 1.. => Some(SignalTarget::Process(call.id(number)?)),
+                number => Some(SignalTarget::Group(call.id(-number)?)),
             };
-            file.set_signal_owner(owner);
+            file.set_signal_owner(target, call.thread.credentials());
             Ok(0)
         }
-        GETOWN => Ok(match file.signal_owner() {
+        GETOWN => Ok(match file.signal_owner().map(|owner| owner.target) {
             None => 0,
-            Some(SignalOwner::Process(id)) => id.into(),
-            Some(SignalOwner::Group(id)) => (-i64::from(id)) as u64,
+            Some(SignalTarget::Process(id) | SignalTarget::Thread(id)) => call.number(id).into(),
+            Some(SignalTarget::Group(id)) => (-i64::from(call.number(id))) as u64,
         }),
         SETOWN_EX => {
             let owner = call.read::<8>(call.arg(2)).await?;
-            let owner = match (owner.u32_at(0)?, owner.u32_at(4)?) {
-                (_, 0) => None,
-                // Signals for a thread (F_OWNER_TID) are sent to its process.
-                (0 | 1, id) => Some(SignalOwner::Process(id)),
-                (2, id) => Some(SignalOwner::Group(id)),
+            let target = match (owner.u32_at(0)?, owner.i32_at(4)?) {
+                (0..=2, 0) => None,
+                (0, number) => Some(SignalTarget::Thread(call.id(number)?)),
+                (1, number) => Some(SignalTarget::Process(call.id(number)?)),
+                (2, number) => Some(SignalTarget::Group(call.id(number)?)),
                 _ => return Err(Error::EINVAL.into()),
             };
-            file.set_signal_owner(owner);
+            file.set_signal_owner(target, call.thread.credentials());
             Ok(0)
         }
         GETOWN_EX => {
-            let (kind, id) = match file.signal_owner() {
+            let (kind, id) = match file.signal_owner().map(|owner| owner.target) {
                 None => (1u32, 0),
-                Some(SignalOwner::Process(id)) => (1, id),
-                Some(SignalOwner::Group(id)) => (2, id),
+                Some(SignalTarget::Thread(id)) => (0, call.number(id)),
+                Some(SignalTarget::Process(id)) => (1, call.number(id)),
+                Some(SignalTarget::Group(id)) => (2, call.number(id)),
             };
             call.write(call.arg(2), &[kind.to_le_bytes(), id.to_le_bytes()].concat()).await?;
             Ok(0)
         }
-        // The signal is always SIGIO, the default.
-        SETSIG if argument == 0 => Ok(0),
-        GETSIG => Ok(0),
+        SETSIG => {
+            file.set_signal(optional_signal(argument)?);
+            Ok(0)
+        }
+        GETSIG => Ok(file.signal().map_or(0, |signal| signal.number().into())),
         // No file has a lease.
         GETLEASE => Ok(UNLOCKED),
         SETPIPE_SZ | GETPIPE_SZ => {

@@ -1,7 +1,7 @@
 //! The system call ioctl(2): requests to all files, to terminals, and to pseudoterminals.
 
 use super::console;
-use super::descriptor::{file, insert};
+use super::descriptor::{begin_signals, file, insert};
 use super::disk;
 use super::interface;
 use crate::call::{Call, Done};
@@ -95,7 +95,13 @@ pub(crate) async fn ioctl<M: Machine>(call: &Call<'_, M>) -> Done {
         FIOCLEX => call.thread.descriptors().set_close_on_exec(descriptor, true)?,
         FIONCLEX => call.thread.descriptors().set_close_on_exec(descriptor, false)?,
         FIONBIO => file.set_flag(OpenFlags::NONBLOCK, flag(call).await?),
-        FIOASYNC => file.set_flag(OpenFlags::ASYNC, flag(call).await?),
+        FIOASYNC => {
+            let on = flag(call).await?;
+            file.set_flag(OpenFlags::ASYNC, on);
+            if on {
+                begin_signals(call, &file);
+            }
+        }
         FIONREAD => {
             let count = readable(&file).await?;
             call.write(call.arg(2), &(count.min(i32::MAX as usize) as u32).to_le_bytes()).await?;

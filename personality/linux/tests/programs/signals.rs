@@ -263,3 +263,73 @@ async fn foreground_job(p: &mut Program, tty: u64) -> Result<(), world::Gone> {
         p.call(0, &[tty, DATA, 100]).await?;
     }
 }
+
+#[test]
+fn a_file_that_becomes_ready_signals_its_owner() {
+    const IO: u64 = 29;
+    const ASYNC: u64 = 0o20000;
+    const SEEN: u64 = DATA + 0x4000;
+    super::run(async |p| {
+        // The handler copies what the signal says.
+        for signal in [IO, 40] {
+            p.handle(signal, 4, |p| {
+                Box::pin(async move {
+                    let (signal, information) = (p.state.rdi, p.state.rsi);
+                    let code = p.load_u32(information + 8).await?;
+                    let (events, file) =
+                        (p.load_u64(information + 16).await?, p.load_u64(information + 24).await?);
+                    for (index, word) in [signal, u64::from(code), events, file].into_iter().enumerate() {
+                        p.store(SEEN + 8 * index as u64, &word.to_le_bytes()).await?;
+                    }
+                    Ok(())
+                })
+            })
+            .await?;
+        }
+        let seen = async |p: &mut Program| {
+            p.check_recall().await?;
+            let mut words = [0; 4];
+            for (index, word) in words.iter_mut().enumerate() {
+                *word = p.load_u64(SEEN + 8 * index as u64).await?;
+            }
+            p.store(SEEN, &[0; 32]).await?;
+            Ok::<_, world::Gone>(words)
+        };
+        let own = p.call(39, &[]).await? as u64;
+        assert_eq!(p.call(22, &[DATA]).await?, 0);
+        assert_eq!(p.call(72, &[0, 8, 99]).await?, -3, "no such process");
+        assert_eq!(p.call(72, &[0, 8, own]).await?, 0);
+        assert_eq!(p.call(72, &[0, 9, 0]).await?, own as i64);
+        assert_eq!(p.call(1, &[1, DATA, 1]).await?, 1);
+        assert_eq!(seen(p).await?, [0; 4], "it was not asked for");
+        assert_eq!(p.call(72, &[0, 4, ASYNC]).await?, 0);
+        assert_eq!(p.call(1, &[1, DATA, 1]).await?, 1);
+        let [signal, code, ..] = seen(p).await?;
+        assert_eq!((signal, code), (IO, 0x80));
+        // With a signal of its own it says what has happened to which descriptor.
+        assert_eq!(p.call(72, &[0, 10, 65]).await?, -22);
+        assert_eq!(p.call(72, &[0, 10, 40]).await?, 0);
+        assert_eq!(p.call(72, &[0, 11, 0]).await?, 40);
+        assert_eq!(p.call(1, &[1, DATA, 1]).await?, 1);
+        let [signal, code, events, file] = seen(p).await?;
+        assert_eq!((signal, code, events, file as u32), (40, 1, 0x41, 0));
+        assert_eq!(p.call(72, &[0, 4, 0]).await?, 0);
+        assert_eq!(p.call(1, &[1, DATA, 1]).await?, 1);
+        assert_eq!(seen(p).await?[0], 0, "it is asked for no more");
+        // The owner that another user has set is not signalled.
+        assert_eq!(p.call(72, &[0, 4, ASYNC]).await?, 0);
+        let child = p
+            .fork(move |p| {
+                Box::pin(async move {
+                    p.call(105, &[1000]).await?;
+                    assert_eq!(p.call(72, &[0, 8, own]).await?, 0);
+                    p.exit(0).await
+                })
+            })
+            .await?;
+        assert_eq!(p.wait(0).await?, (child, 0));
+        assert_eq!(p.call(1, &[1, DATA, 1]).await?, 1);
+        assert_eq!(seen(p).await?[0], 0);
+        Ok(())
+    });
+}

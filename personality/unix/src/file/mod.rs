@@ -13,9 +13,11 @@ pub use object::{CloseListener, DeviceDriver, FileObject, Io, Positions};
 pub use transfer::{Whence, transfer};
 
 use crate::account::{Account, Charge, FILE_BYTES};
+use crate::credentials::Credentials;
 use crate::pipe::PipeEnd;
 use crate::poll::{PollQueue, Readiness};
-use crate::process_context::ProcessId;
+use crate::process::Pid;
+use crate::signal::Signal;
 use crate::socket::UnixSocket;
 use crate::sync::{Mutex, SpinLock};
 use crate::vfs::{
@@ -28,13 +30,26 @@ use alloc::vec::Vec;
 use core::any::Any;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// The process or group that gets SIGIO and SIGURG for a file (F_SETOWN).
+/// What gets signals for a file (F_SETOWN).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SignalOwner {
+pub enum SignalTarget {
     /// The signals go to a process.
-    Process(ProcessId),
+    Process(Pid),
+    /// The signals go to a thread.
+    Thread(Pid),
     /// The signals go to a process group.
-    Group(ProcessId),
+    Group(Pid),
+}
+
+/// What gets signals for a file, and which.
+#[derive(Clone, Debug)]
+pub struct SignalOwner {
+    /// What gets them.
+    pub target: SignalTarget,
+    /// The credentials of the thread that said so: it must be allowed to signal the target.
+    pub setter: Arc<Credentials>,
+    /// The signal, if it is to say what has happened; `None` for SIGIO without that (F_SETSIG).
+    pub signal: Option<Signal>,
 }
 
 /// An open file description: shared by the descriptors that dup(2), fork(2) and descriptor passing
@@ -52,6 +67,7 @@ pub struct OpenFile {
     flags: AtomicU32,
     position: Mutex<Position>,
     signal_owner: SpinLock<Option<SignalOwner>>,
+    signal: SpinLock<Option<Signal>>,
     counted_as_writer: AtomicBool,
     linking_forbidden: AtomicBool,
     /// The listeners that are called when the description is closed.
@@ -87,6 +103,7 @@ impl OpenFile {
             flags: AtomicU32::new(flags.bits()),
             position: Mutex::new(Position::default()),
             signal_owner: SpinLock::new(None),
+            signal: SpinLock::new(None),
             counted_as_writer: AtomicBool::new(false),
             linking_forbidden: AtomicBool::new(false),
             close_listeners: SpinLock::new(Vec::new()),
@@ -193,14 +210,29 @@ impl OpenFile {
         if refused { Err(Error::EBADF) } else { Ok(()) }
     }
 
-    /// The process or group that gets signals for this file.
+    /// What gets signals for this file.
     pub fn signal_owner(&self) -> Option<SignalOwner> {
-        *self.signal_owner.lock()
+        self.signal_owner.lock().clone()
     }
 
-    /// Sets which process or group gets signals for this file.
-    pub fn set_signal_owner(&self, owner: Option<SignalOwner>) {
-        *self.signal_owner.lock() = owner;
+    /// Sets what gets signals for this file, as a thread with the credentials `setter` may.
+    pub fn set_signal_owner(&self, target: Option<SignalTarget>, setter: Arc<Credentials>) {
+        let mut owner = self.signal_owner.lock();
+        let signal = self.signal();
+        *owner = target.map(|target| SignalOwner { target, setter, signal });
+    }
+
+    /// The signal that says when the file becomes ready; `None` for SIGIO, which does not say it.
+    pub fn signal(&self) -> Option<Signal> {
+        *self.signal.lock()
+    }
+
+    /// Sets that signal.
+    pub fn set_signal(&self, signal: Option<Signal>) {
+        *self.signal.lock() = signal;
+        if let Some(owner) = &mut *self.signal_owner.lock() {
+            owner.signal = signal;
+        }
     }
 
     /// The file's type.
