@@ -59,6 +59,8 @@ pub struct Mount {
     /// The mounts on vnodes of this mount, by vnode number.
     children: SpinLock<BTreeMap<u64, Arc<Mount>>>,
     sharing: SpinLock<Sharing>,
+    /// Whether the mount was removed: it gets into no tree again.
+    is_gone: AtomicBool,
 }
 
 /// How a mount takes part in the propagation of mounts (mount_namespaces(7)). The default is that
@@ -88,6 +90,7 @@ impl Mount {
             parent: SpinLock::new(None),
             children: SpinLock::new(BTreeMap::new()),
             sharing: SpinLock::new(Sharing::default()),
+            is_gone: AtomicBool::new(false),
         })
     }
 
@@ -193,6 +196,31 @@ impl Mount {
         let at = self.parent.lock().take()?;
         at.mount.children.lock().remove(&at.vnode.number());
         Some(at)
+    }
+
+    /// Whether the mount was removed.
+    pub(super) fn is_gone(&self) -> bool {
+        // Relaxed ordering: it is set and read under the lock of changes, or when no tree can get
+        // the mount any more.
+        self.is_gone.load(Ordering::Relaxed)
+    }
+
+    /// Removes the mount for good, by itself. Returns where it was.
+    pub(super) fn remove(&self) -> Option<Location> {
+        self.is_gone.store(true, Ordering::Relaxed);
+        self.detach()
+    }
+
+    /// Removes the mount for good, together with the one on which it is. If it is locked it stays
+    /// there for processes that still use that one, so that they do not see what it covers; it
+    /// ends with it. Returns where it was.
+    pub(super) fn remove_with_parent(&self) -> Option<Location> {
+        if !self.is_locked() {
+            return self.remove();
+        }
+        self.is_gone.store(true, Ordering::Relaxed);
+        // Mounts refer to those above and below them: this way round, none keeps itself.
+        self.parent.lock().take()
     }
 
     /// The mounts on vnodes of this mount.

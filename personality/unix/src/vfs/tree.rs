@@ -71,9 +71,11 @@ struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// Whether a mount is in no tree, and below no other mount.
+    /// Whether a mount is in no tree yet, and below no other mount.
     fn is_detached(&self, mount: &Arc<Mount>) -> bool {
-        mount.parent().is_none() && self.trees.iter().all(|tree| tree.check(mount).is_err())
+        !mount.is_gone()
+            && mount.parent().is_none()
+            && self.trees.iter().all(|tree| tree.check(mount).is_err())
     }
 }
 
@@ -268,19 +270,23 @@ impl MountTree {
         self.attach_shared(&change.trees, at, mount)
     }
 
-    /// Attaches a mount, and copies of it wherever it is propagated. The errors are those of
-    /// [`MountTree::make_room`].
+    /// Attaches a mount, and copies of it wherever it is propagated and there is room. The errors
+    /// are those of [`MountTree::make_room`].
     fn attach_shared(&self, trees: &[Arc<MountTree>], at: Location, mount: &Arc<Mount>) -> Result<()> {
-        let receivers = receivers(trees, &at);
+        let mut receivers = receivers(trees, &at);
         let size = below(mount).len();
-        for tree in trees {
-            let is_this = core::ptr::eq::<MountTree>(&**tree, self);
-            let copies = receivers.iter().filter(|(receiver, ..)| Arc::ptr_eq(receiver, tree)).count();
-            match copies + usize::from(is_this) {
-                0 => {}
-                times => tree.make_room(times * size)?,
-            }
-        }
+        let copies = |of: &MountTree| {
+            receivers.iter().filter(|(tree, ..)| core::ptr::eq::<MountTree>(&**tree, of)).count()
+        };
+        self.make_room((1 + copies(self)) * size)?;
+        // A namespace without room gets no copies: it cannot keep others from mounting.
+        let is_full = |tree: &&Arc<MountTree>| {
+            let is_other = !core::ptr::eq::<MountTree>(&***tree, self);
+            let copies = if is_other { copies(tree) } else { 0 };
+            copies > 0 && tree.make_room(copies * size).is_err()
+        };
+        let full: Vec<_> = trees.iter().filter(is_full).collect();
+        receivers.retain(|(tree, ..)| !full.iter().any(|full| Arc::ptr_eq(full, tree)));
         if at.mount.sharing().peers.is_some() {
             for old in below(mount) {
                 let Sharing { peers, master, .. } = old.sharing();
@@ -380,7 +386,8 @@ impl MountTree {
         let under = below(mount);
         self.forget(&under);
         let place = mount.parent();
-        gone.extend(under.into_iter().map(|mount| (mount.clone(), mount.detach())));
+        gone.push((mount.clone(), mount.remove()));
+        gone.extend(under.into_iter().skip(1).map(|mount| (mount.clone(), mount.remove_with_parent())));
         if let (Some(above), Some(place)) = (on_top, place) {
             above.attach(place);
         }
@@ -447,7 +454,7 @@ impl MountTree {
         let change = self.change();
         if change.is_detached(mount) {
             // Mounts refer to those above and below them: without this they would keep each other.
-            gone.extend(below(mount).into_iter().map(|mount| (mount.clone(), mount.detach())));
+            gone.extend(below(mount).into_iter().map(|mount| (mount.clone(), mount.remove_with_parent())));
         }
     }
 
@@ -548,7 +555,7 @@ impl Drop for MountTree {
     fn drop(&mut self) {
         // Mounts refer to those above and below them: without this they would keep each other.
         for mount in self.mounts.get_mut().iter() {
-            mount.detach();
+            mount.remove_with_parent();
         }
         self.all.lock().retain(|tree| tree.strong_count() > 0);
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::account::Account;
+use crate::credentials::Credentials;
 use crate::namespace::UserNamespace;
 use crate::testing::{World, memory, now};
 use crate::tmpfs::{Tmpfs, TmpfsOptions};
@@ -340,4 +341,69 @@ fn a_tree_has_a_most_mounts_and_is_charged_for_them() {
     assert!(w.directories.tree().mounts().len() <= 10_000);
     drop(directories);
     assert_eq!(poor.amount(crate::account::Kept::ServerMemory), 0);
+}
+
+impl World {
+    /// The directories of a process in another namespace of mounts, which belongs to another one
+    /// of users and is charged to `account`.
+    fn directories_of_others(&self, account: &Arc<Account>) -> Directories {
+        let owner = UserNamespace::make(&Credentials::superuser(), account).unwrap();
+        let directories = self.directories.copy();
+        directories.unshare_mounts(&owner, account).unwrap();
+        directories
+    }
+}
+
+#[test]
+fn what_was_covered_for_a_namespace_stays_covered_in_mounts_that_are_gone() {
+    let w = World::new();
+    for directory in ["/a", "/a/cover", "/a/cover/secret", "/b", "/c"] {
+        w.mkdir(directory);
+    }
+    w.memory_mount("/a/cover").unwrap();
+    let directories = w.directories_of_others(&account());
+    let caller = Caller { directories: &directories, ..w.caller() };
+    let place = |path: &[u8]| now(caller.find(&At::Current, path, true)).unwrap().location;
+    let is_covered = |above: &Location| {
+        let vnode = now(above.vnode.lookup(b"cover")).unwrap();
+        let seen = Location { mount: above.mount.clone(), vnode: vnode.clone() }.visible();
+        !same(&seen.vnode, &vnode)
+    };
+    // After the mount in which it is was removed,
+    now(caller.bind(b"/a", b"/b", true)).unwrap();
+    let removed = place(b"/b");
+    now(caller.unmount(b"/b", true, true)).unwrap();
+    assert!(is_covered(&removed));
+    // wherever that gets,
+    assert_eq!(directories.tree().attach(place(b"/c"), &removed.mount), Err(Error::EINVAL));
+    // and after the end of the namespace.
+    let left = place(b"/a");
+    let covers = [&removed, &left].map(|above| Arc::downgrade(&above.mount.children()[0]));
+    drop(directories);
+    assert!(is_covered(&left) && is_covered(&removed));
+    drop((removed, left));
+    assert!(covers.iter().all(|mount| mount.strong_count() == 0), "nothing keeps them");
+}
+
+#[test]
+fn a_namespace_without_room_does_not_keep_others_from_mounting() {
+    let w = World::new();
+    w.mkdir("/m");
+    w.propagate("/", Propagation::Shared);
+    let poor = Account::new(1000, crate::account::Settings::new(2 * 1024 + 8 * 512));
+    let directories = w.directories_of_others(&poor);
+    let caller = Caller { directories: &directories, ..w.caller() };
+    let fill = || {
+        let root = Tmpfs::new(&TmpfsOptions::for_memory(100), memory(), w.environment.clone()).unwrap();
+        now(caller.mount(b"/m", root, "tmpfs", MountFlags::empty()))
+    };
+    while fill().is_ok() {}
+    let before = directories.tree().mounts().len();
+    assert_eq!(w.memory_mount("/m"), Ok(()));
+    assert_eq!(directories.tree().mounts().len(), before);
+    // With room it gets them.
+    now(caller.unmount(b"/m", false, true)).unwrap();
+    w.unmount("/m").unwrap();
+    w.memory_mount("/m").unwrap();
+    assert_eq!(directories.tree().mounts().len(), before);
 }

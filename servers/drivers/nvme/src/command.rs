@@ -11,12 +11,12 @@ pub type Words = [u32; WORDS];
 /// The two addresses of a command's memory (PRP entries).
 pub type Memory = (u64, u64);
 
-/// The opcodes of commands of disks (figure 346).
+/// The opcodes of I/O commands, which are about a namespace (figure 346).
 const FLUSH: u32 = 0;
 const WRITE: u32 = 1;
 const READ: u32 = 2;
 const MANAGE: u32 = 9;
-/// Those of the controller's own queue (figure 42).
+/// Those of admin commands (figure 42).
 const CREATE_SUBMISSION: u32 = 1;
 const CREATE_COMPLETION: u32 = 5;
 const IDENTIFY: u32 = 6;
@@ -27,23 +27,23 @@ const CONTIGUOUS: u32 = 1;
 const INTERRUPTS: u32 = 2;
 /// The feature that is the number of queues.
 const QUEUES: u32 = 7;
-/// The ranges are not needed any more.
+/// The ranges are not needed any more (dataset management).
 const DEALLOCATE: u32 = 4;
 
 /// What [`identify`] asks about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum About {
-    /// The disk of this number.
-    Disk(u32),
+    /// The namespace of this number.
+    Namespace(u32),
     /// The controller.
     Controller,
-    /// The numbers of the disks that there are.
-    Disks,
+    /// The numbers of the active namespaces.
+    Namespaces,
 }
 
-fn words(opcode: u32, disk: u32, (first, second): Memory) -> Words {
+fn words(opcode: u32, namespace: u32, (first, second): Memory) -> Words {
     let mut words = [0; WORDS];
-    (words[0], words[1]) = (opcode, disk);
+    (words[0], words[1]) = (opcode, namespace);
     (words[6], words[7]) = (first as u32, (first >> 32) as u32);
     (words[8], words[9]) = (second as u32, (second >> 32) as u32);
     words
@@ -51,17 +51,17 @@ fn words(opcode: u32, disk: u32, (first, second): Memory) -> Words {
 
 /// Writes 4096 bytes about something to the page at `page`.
 pub fn identify(about: About, page: u64) -> Words {
-    let (disk, kind) = match about {
-        About::Disk(disk) => (disk, 0),
+    let (namespace, kind) = match about {
+        About::Namespace(namespace) => (namespace, 0),
         About::Controller => (0, 1),
-        About::Disks => (0, 2),
+        About::Namespaces => (0, 2),
     };
-    let mut words = words(IDENTIFY, disk, (page, 0));
+    let mut words = words(IDENTIFY, namespace, (page, 0));
     words[10] = kind;
     words
 }
 
-/// Asks for one queue of commands and one of completions, besides the controller's own.
+/// Asks for one I/O submission queue and one I/O completion queue.
 pub fn set_queues() -> Words {
     let mut words = words(SET_FEATURES, 0, (0, 0));
     // Both numbers are one less than the count.
@@ -87,22 +87,22 @@ pub fn create_submission(number: u16, size: u16, page: u64) -> Words {
     words
 }
 
-/// Reads or writes `blocks` blocks, 1 to 65536, of a disk from `first` on.
-pub fn transfer(is_write: bool, disk: u32, first: u64, blocks: u32, memory: Memory) -> Words {
-    let mut words = words(if is_write { WRITE } else { READ }, disk, memory);
+/// Reads or writes `blocks` blocks, 1 to 65536, of a namespace from `first` on.
+pub fn transfer(is_write: bool, namespace: u32, first: u64, blocks: u32, memory: Memory) -> Words {
+    let mut words = words(if is_write { WRITE } else { READ }, namespace, memory);
     (words[10], words[11]) = (first as u32, (first >> 32) as u32);
     words[12] = blocks - 1;
     words
 }
 
-/// Brings what was written to a disk to stable storage.
-pub fn flush(disk: u32) -> Words {
-    words(FLUSH, disk, (0, 0))
+/// Brings what was written to a namespace to stable storage.
+pub fn flush(namespace: u32) -> Words {
+    words(FLUSH, namespace, (0, 0))
 }
 
-/// Says that a range of a disk, which is described at `range`, is not needed any more.
-pub fn discard(disk: u32, range: u64) -> Words {
-    let mut words = words(MANAGE, disk, (range, 0));
+/// Says that a range of a namespace, which is described at `range`, is not needed any more.
+pub fn discard(namespace: u32, range: u64) -> Words {
+    let mut words = words(MANAGE, namespace, (range, 0));
     words[11] = DEALLOCATE;
     words
 }
@@ -112,7 +112,7 @@ pub fn range(first: u64, blocks: u32) -> [u32; 4] {
     [0, blocks, first as u32, (first >> 32) as u32]
 }
 
-/// The result of a command of a disk whose status, without the phase bit, is this (4.6.1).
+/// The result of an I/O command whose status, without the phase bit, is this (4.6.1).
 pub fn result(status: u16) -> Result<(), Error> {
     /// Code and type of the status; what is above says whether to try again.
     const STATUS: u16 = 0x7ff;
@@ -120,7 +120,7 @@ pub fn result(status: u16) -> Result<(), Error> {
         0 => Ok(()),
         // An invalid opcode.
         1 => Err(Error::Unsupported),
-        // The disk is write-protected, or the range is read-only.
+        // The namespace is write-protected, or the range is read-only.
         0x20 | 0x182 => Err(Error::ReadOnly),
         _ => Err(Error::Device),
     }
@@ -140,9 +140,9 @@ mod tests {
         assert_eq!((made[0], made[6], made[10], made[11]), (5, 0x5000, 0x3f_0001, 0x7_0003));
         let made = create_submission(1, 64, 0x6000);
         assert_eq!((made[0], made[6], made[10], made[11]), (1, 0x6000, 0x3f_0001, 0x1_0001));
-        assert_eq!(identify(About::Disk(2), 0x7000)[..2], [6, 2]);
+        assert_eq!(identify(About::Namespace(2), 0x7000)[..2], [6, 2]);
         assert_eq!(
-            [About::Disk(1), About::Controller, About::Disks].map(|it| identify(it, 0)[10]),
+            [About::Namespace(1), About::Controller, About::Namespaces].map(|it| identify(it, 0)[10]),
             [0, 1, 2]
         );
         assert_eq!((discard(1, 0x9000)[0], discard(1, 0x9000)[11]), (9, 4));

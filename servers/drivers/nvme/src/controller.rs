@@ -19,8 +19,8 @@ const COMPLETIONS: u32 = 0x30;
 const DOORBELLS: u32 = 0x1000;
 
 const ENABLE: u32 = 1;
-/// Entries of 64 bytes for commands and of 16 for completions; pages of 4096 bytes; the commands of
-/// disks.
+/// Entries of 64 bytes for commands and of 16 for completions; pages of 4096 bytes; the NVM command
+/// set.
 const SETTINGS: u32 = 4 << 20 | 6 << 16;
 const READY: u32 = 1;
 const FATAL: u32 = 2;
@@ -30,7 +30,7 @@ const FATAL: u32 = 2;
 const WAITS: u32 = 500;
 
 /// How many bytes of registers this driver reaches: those of the controller, and the doorbells of
-/// its own queues and of one more pair at any distance.
+/// the admin queues and of one pair of I/O queues at any stride.
 pub const REGISTERS: u64 = 0x2000;
 
 /// A controller.
@@ -49,8 +49,8 @@ impl<R: Registers> Controller<R> {
     /// The controller with these registers.
     ///
     /// # Errors
-    /// `Unknown`: there is none, or it cannot use pages of 4096 bytes or lacks the commands of
-    /// disks, or its doorbells are too far away.
+    /// `Unknown`: there is none, or it cannot use pages of 4096 bytes or lacks the NVM
+    /// command set, or its doorbells are too far away.
     pub fn new(mut registers: R) -> Result<Controller<R>, Failure> {
         let low = registers.read(CAPABILITIES);
         let high = registers.read(CAPABILITIES + 4);
@@ -76,7 +76,7 @@ impl<R: Registers> Controller<R> {
         self.until(false, wait)
     }
 
-    /// Starts the controller, which is stopped, with its own queues of `size` entries each at these
+    /// Starts the controller, which is stopped, with admin queues of `size` entries each at these
     /// addresses.
     ///
     /// # Errors
@@ -164,7 +164,7 @@ mod tests {
     }
 
     fn model(delay: u32) -> Model {
-        // Queues of 2048 entries, half a second, the commands of disks.
+        // Queues of 2048 entries, half a second, the NVM command set.
         let registers = BTreeMap::from([(0, 0x0100_07ff), (4, 1 << 5)]);
         Model { registers, delay, fails: false }
     }

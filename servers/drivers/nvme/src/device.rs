@@ -1,7 +1,7 @@
 //! The device: its registers, the memory that it uses, and the commands that it has.
 
 use crate::memory::{
-    COMMANDS, COMPLETIONS, DESCRIPTIONS, ENTRIES, LISTS, Mapped, Memory, OWN_COMMANDS, OWN_COMPLETIONS,
+    ADMIN_COMMANDS, ADMIN_COMPLETIONS, COMMANDS, COMPLETIONS, DESCRIPTIONS, ENTRIES, LISTS, Mapped, Memory,
 };
 use alloc::vec::Vec;
 use block::SECTOR;
@@ -18,11 +18,11 @@ use nvme::pages::{self, LIST_BYTES};
 use nvme::queue::{Completed, Queue};
 use rt::root::pci::{self, Function, Region};
 
-/// The numbers of the controller's own queues and of the disk's.
-const OWN: u16 = 0;
-const DISK: u16 = 1;
-/// How often is looked whether the controller has carried out a command of its own, and how long it
-/// may take: five seconds.
+/// The numbers of the admin queues and of the I/O queues.
+const ADMIN: u16 = 0;
+const IO: u16 = 1;
+/// How often is looked whether the controller has carried out an admin command, and how long it may
+/// take: five seconds.
 const LOOK: Time = Time::period(100);
 const LOOKS: usize = 50_000;
 
@@ -44,8 +44,8 @@ pub(crate) struct Started {
     /// For each identifier of a command, the request that it belongs to.
     owners: Vec<usize>,
     interrupts: [ThreadId; 1],
-    /// The number of the disk.
-    disk: u32,
+    /// The number of the namespace that is the disk.
+    namespace: u32,
     description: Description,
     about: identify::Controller,
 }
@@ -79,23 +79,29 @@ impl service::Device for Disk {
         let memory = Memory::allocate()?;
         let vector = u16::from(self.function.messages > 1);
         let interrupts = [self.function.attach(vector.into(), self.thread)?];
-        let mut own = memory.queue(OWN_COMMANDS, OWN_COMPLETIONS);
-        controller.start(own.size(), memory.address(OWN_COMMANDS), memory.address(OWN_COMPLETIONS), wait)?;
-        let mut ask = |words: Words| carry_out(&mut controller, &mut own, &words);
+        let mut admin = memory.queue(ADMIN_COMMANDS, ADMIN_COMPLETIONS);
+        controller.start(
+            admin.size(),
+            memory.address(ADMIN_COMMANDS),
+            memory.address(ADMIN_COMPLETIONS),
+            wait,
+        )?;
+        let mut ask = |words: Words| carry_out(&mut controller, &mut admin, &words);
         let mut describe = |about| {
             ask(command::identify(about, memory.address(DESCRIPTIONS)))?;
             Ok::<_, Failure>(memory.description())
         };
         let about = identify::controller(&describe(About::Controller)?);
-        let disk = identify::first_disk(&describe(About::Disks)?).ok_or(Failure::NoDisk)?;
-        let description = describe(About::Disk(disk))?;
-        let description = identify::disk(&description, &about).ok_or(Failure::NoDisk)?;
+        let namespace =
+            identify::first_namespace(&describe(About::Namespaces)?).ok_or(Failure::NoNamespace)?;
+        let description = describe(About::Namespace(namespace))?;
+        let description = identify::namespace(&description, &about).ok_or(Failure::NoNamespace)?;
         ask(command::set_queues())?;
-        ask(command::create_completion(DISK, ENTRIES, vector, memory.address(COMPLETIONS)))?;
-        ask(command::create_submission(DISK, ENTRIES, memory.address(COMMANDS)))?;
+        ask(command::create_completion(IO, ENTRIES, vector, memory.address(COMPLETIONS)))?;
+        ask(command::create_submission(IO, ENTRIES, memory.address(COMMANDS)))?;
         let queue = memory.queue(COMMANDS, COMPLETIONS);
         let owners = alloc::vec![0; ENTRIES.into()];
-        Ok(Started { controller, queue, memory, owners, interrupts, disk, description, about })
+        Ok(Started { controller, queue, memory, owners, interrupts, namespace, description, about })
     }
 
     fn stop(&mut self, started: Started) -> Result<(), Failure> {
@@ -105,7 +111,7 @@ impl service::Device for Disk {
         self.controller = Some(controller);
         pci::detach(interrupt)?;
         #[allow(unsafe_code, reason = "that nothing uses the memory is a promise")]
-        // SAFETY: the queue in this memory has been dropped above, the controller's own one at the
+        // SAFETY: the queue in this memory has been dropped above, the admin queue at the
         // end of `start`, and the device uses none after it was stopped.
         unsafe {
             memory.free()?;
@@ -114,13 +120,13 @@ impl service::Device for Disk {
     }
 }
 
-/// Has the controller carry out a command of its own.
-fn carry_out(controller: &mut Controller, own: &mut Queue<'_>, words: &Words) -> Result<(), Failure> {
-    own.give(words);
-    own.new_tail().into_iter().for_each(|tail| controller.set_tail(OWN, tail));
+/// Has the controller carry out an admin command.
+fn carry_out(controller: &mut Controller, admin: &mut Queue<'_>, words: &Words) -> Result<(), Failure> {
+    admin.give(words);
+    admin.new_tail().into_iter().for_each(|tail| controller.set_tail(ADMIN, tail));
     for _ in 0..LOOKS {
-        if let Some(Completed { status, .. }) = own.take()? {
-            own.new_head().into_iter().for_each(|head| controller.set_head(OWN, head));
+        if let Some(Completed { status, .. }) = admin.take()? {
+            admin.new_head().into_iter().for_each(|head| controller.set_head(ADMIN, head));
             return if status == 0 { Ok(()) } else { Err(Failure::Refused(status)) };
         }
         ipc::sleep(LOOK);
@@ -154,12 +160,12 @@ impl Running for Started {
 
     fn give(&mut self, command: Command<'_>, owner: usize) -> Result<bool, Failure> {
         let Some(id) = self.queue.next() else { return Ok(false) };
-        let (disk, unit) = (self.disk, u64::from(self.description.logical) / SECTOR);
+        let (namespace, unit) = (self.namespace, u64::from(self.description.logical) / SECTOR);
         let words = match command {
-            Command::Flush => command::flush(disk),
+            Command::Flush => command::flush(namespace),
             Command::Discard(sector, sectors) => {
                 let range = command::range(sector / unit, sectors / unit as u32);
-                command::discard(disk, self.memory.write_range(id, range))
+                command::discard(namespace, self.memory.write_range(id, range))
             }
             Command::Read(sector, pieces) | Command::Write(sector, pieces) => {
                 let is_write = matches!(command, Command::Write(..));
@@ -168,7 +174,7 @@ impl Running for Started {
                 let write = |index, page| self.memory.write_list(id, index, page);
                 let memory = pages::memory(pieces, list, write).ok_or(Failure::Pages)?;
                 let blocks = (bytes / SECTOR / unit) as u32;
-                command::transfer(is_write, disk, sector / unit, blocks, memory)
+                command::transfer(is_write, namespace, sector / unit, blocks, memory)
             }
         };
         self.queue.give(&words);
@@ -177,8 +183,8 @@ impl Running for Started {
     }
 
     fn notify(&mut self) {
-        self.queue.new_head().into_iter().for_each(|head| self.controller.set_head(DISK, head));
-        self.queue.new_tail().into_iter().for_each(|tail| self.controller.set_tail(DISK, tail));
+        self.queue.new_head().into_iter().for_each(|head| self.controller.set_head(IO, head));
+        self.queue.new_tail().into_iter().for_each(|tail| self.controller.set_tail(IO, tail));
     }
 
     fn sleep(&mut self) -> bool {

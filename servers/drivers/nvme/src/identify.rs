@@ -1,4 +1,4 @@
-//! What the controller and a disk say of themselves (5.15).
+//! What the controller and a namespace say of themselves (5.15).
 
 use crate::pages::PAGES;
 use alloc::vec::Vec;
@@ -48,16 +48,17 @@ pub fn controller(bytes: &[u8; BYTES]) -> Controller {
     }
 }
 
-/// The number of the first disk in the list of those that there are. `None`: there is none.
-pub fn first_disk(bytes: &[u8; BYTES]) -> Option<u32> {
+/// The number of the first namespace in the list of the active ones. `None`: there is none.
+pub fn first_namespace(bytes: &[u8; BYTES]) -> Option<u32> {
     match number(bytes, 0, 4) as u32 {
         0 => None,
-        disk => Some(disk),
+        namespace => Some(namespace),
     }
 }
 
-/// What a disk of this controller is and can do (figure 114). `None`: its blocks cannot be used.
-pub fn disk(bytes: &[u8; BYTES], controller: &Controller) -> Option<Description> {
+/// What a namespace of this controller is and can do (figure 114). `None`: its blocks cannot be
+/// used.
+pub fn namespace(bytes: &[u8; BYTES], controller: &Controller) -> Option<Description> {
     let format = usize::from(bytes[26] & 0xf);
     let format = number(bytes, 128 + 4 * format, 4);
     let (other_data, exponent) = (format & 0xffff, (format >> 16 & 0xff) as u32);
@@ -65,7 +66,7 @@ pub fn disk(bytes: &[u8; BYTES], controller: &Controller) -> Option<Description>
         return None;
     }
     let blocks = number(bytes, 0, 8);
-    // If the disk says which writes are fast: so many blocks, less one.
+    // If the namespace says which writes are fast: so many blocks, less one.
     let preferred = if bytes[24] & 0x10 != 0 { number(bytes, 64, 2) + 1 } else { 1 };
     let physical = preferred.checked_next_power_of_two().unwrap_or(1) << exponent;
     let description = Description {
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_has_blocks_of_a_format() {
+    fn a_namespace_has_blocks_of_a_format() {
         let cached = controller(&page(&[(520, &[4]), (525, &[1])]));
         // The second format has blocks of 4 KiB.
         let bytes = page(&[(0, &[9]), (24, &[0x10]), (26, &[0x11]), (64, &[3]), (99, &[1]), (134, &[12])]);
@@ -120,11 +121,11 @@ mod tests {
             discard: DISCARD,
             geometry: None,
         };
-        assert_eq!(disk(&bytes, &cached), Some(expected));
-        assert_eq!(disk(&page(&[(0, &[9]), (128, &[8, 0, 9])]), &cached), None, "with other data");
-        assert_eq!(disk(&page(&[(0, &[9]), (130, &[8])]), &cached), None, "blocks of 256 bytes");
-        assert_eq!(disk(&page(&[(0, &[0xff; 8]), (130, &[9])]), &cached), None, "too many");
-        assert_eq!(disk(&page(&[(130, &[9])]), &cached), None, "no blocks");
-        assert_eq!((first_disk(&page(&[])), first_disk(&page(&[(0, &[7])]))), (None, Some(7)));
+        assert_eq!(namespace(&bytes, &cached), Some(expected));
+        assert_eq!(namespace(&page(&[(0, &[9]), (128, &[8, 0, 9])]), &cached), None, "with other data");
+        assert_eq!(namespace(&page(&[(0, &[9]), (130, &[8])]), &cached), None, "blocks of 256 bytes");
+        assert_eq!(namespace(&page(&[(0, &[0xff; 8]), (130, &[9])]), &cached), None, "too many");
+        assert_eq!(namespace(&page(&[(130, &[9])]), &cached), None, "no blocks");
+        assert_eq!((first_namespace(&page(&[])), first_namespace(&page(&[(0, &[7])]))), (None, Some(7)));
     }
 }

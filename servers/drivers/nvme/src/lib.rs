@@ -6,10 +6,10 @@
 //! | module | subject |
 //! |---|---|
 //! | [`controller`] | the registers: stopping and starting the controller, doorbells |
-//! | [`queue`] | a queue of commands with that of their completions |
+//! | [`queue`] | a submission queue with its completion queue |
 //! | [`command`] | commands as words, and what their status means |
-//! | [`pages`] | the memory of a command as a list of pages |
-//! | [`identify`] | what the controller and its first disk say of themselves |
+//! | [`pages`] | the memory of a command as a list of pages (PRP) |
+//! | [`identify`] | what the controller and a namespace say of themselves |
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
 
@@ -37,8 +37,9 @@ pub enum Failure {
     Broken,
     /// The controller has refused a command that it has to know, with this status.
     Refused(u16),
-    /// There is no disk, or none with blocks of 512 bytes to 64 KiB without other data.
-    NoDisk,
+    /// There is no namespace, or the first one has no blocks of 512 bytes to 64 KiB without
+    /// metadata.
+    NoNamespace,
     /// The pages of a command cannot be written as a list of pages.
     Pages,
     /// Root has refused a request for the device's resources, with this status.
@@ -59,7 +60,7 @@ impl fmt::Display for Failure {
             Failure::Fatal => formatter.write_str("the controller reports that it has failed"),
             Failure::Broken => formatter.write_str("the controller has completed what it was not given"),
             Failure::Refused(status) => write!(formatter, "the controller refuses a command: {status:#x}"),
-            Failure::NoDisk => formatter.write_str("the controller has no disk that can be used"),
+            Failure::NoNamespace => formatter.write_str("the controller has no namespace that can be used"),
             Failure::Pages => formatter.write_str("a request has memory that is not in whole pages"),
             Failure::Root(status) => write!(formatter, "root refuses it: {status:?}"),
         }

@@ -17,10 +17,10 @@ const DMA: u64 = 0x5000_0000;
 const DMA_SIZE: u64 = 128 << 10;
 /// The entries of each queue.
 pub(crate) const ENTRIES: u16 = 64;
-/// The parts of the memory: the queues of the controller's own commands, those of the disk's, the
-/// page for descriptions, the ranges of commands that discard, and the lists of pages.
-pub(crate) const OWN_COMMANDS: u64 = 0;
-pub(crate) const OWN_COMPLETIONS: u64 = PAGE;
+/// The parts of the memory: the admin queues, the I/O queues, the page for descriptions, the ranges
+/// of commands that discard, and the lists of pages.
+pub(crate) const ADMIN_COMMANDS: u64 = 0;
+pub(crate) const ADMIN_COMPLETIONS: u64 = PAGE;
 pub(crate) const COMMANDS: u64 = 2 * PAGE;
 pub(crate) const COMPLETIONS: u64 = 3 * PAGE;
 pub(crate) const DESCRIPTIONS: u64 = 4 * PAGE;
@@ -100,7 +100,7 @@ impl Memory {
     pub(crate) fn queue(&self, commands: u64, completions: u64) -> Queue<'static> {
         let entries = usize::from(ENTRIES);
         // SAFETY: `Disk::stop` drops the queue of a device that runs before it frees the
-        // memory, and the controller's own queue ends with `Disk::start`.
+        // memory, and the admin queue ends with `Disk::start`.
         let (commands, completions) = unsafe {
             (Memory::words(commands, entries * WORDS), Memory::words(completions, entries * COMPLETION))
         };
