@@ -2,47 +2,62 @@
 
 use alloc::sync::{Arc, Weak};
 use alloc::task::Wake;
-use core::any::Any;
+use core::sync::atomic::{AtomicI32, Ordering};
 use core::task::Waker;
 use mach::Machine;
-use unix::file::{CloseListener, OpenFile, SignalOwner, SignalTarget};
+use unix::file::{CloseListener, OpenFile};
 use unix::poll::{PollQueue, Readiness, Registration};
-use unix::process::Table;
 use unix::signal::{Cause, Signal, SignalInformation};
 use unix::sync::SpinLock;
 use unix::thread::System;
 use unix::vfs::OpenFlags;
 
-/// Watches an open file, as long as it is open, and signals its owner when it becomes ready.
+/// Watches an open file, and signals its owner when it becomes ready. The file's queue keeps the
+/// watcher, until the file is closed or its owner is to get no more signals.
 struct Watcher<M: Machine> {
     system: Weak<System<M>>,
     file: Weak<OpenFile>,
-    /// The descriptor for which signals were asked first, which their information names.
-    descriptor: i32,
+    /// The descriptor for which signals were asked last, which their information names.
+    descriptor: AtomicI32,
     registration: SpinLock<Option<Registration>>,
 }
 
-/// Begins to signal the owner of a file when that becomes ready, unless this was begun before. The
-/// flag O_ASYNC says whether signals are sent.
+/// Begins to signal the owner of a file that can do so when it becomes ready. The flag O_ASYNC must
+/// have been set.
 pub(crate) fn begin<M: Machine>(system: &Arc<System<M>>, file: &Arc<OpenFile>, descriptor: i32) {
     let Some(queue) = file.queue() else { return };
-    let is_watched = |listener: &Arc<dyn CloseListener>| (&**listener as &dyn Any).is::<Watcher<M>>();
-    if file.close_listeners().iter().any(is_watched) {
-        return;
-    }
     let watcher = Arc::new(Watcher {
         system: Arc::downgrade(system),
         file: Arc::downgrade(file),
-        descriptor,
+        descriptor: AtomicI32::new(descriptor),
         registration: SpinLock::new(None),
     });
-    // A file that can be read is nearly always ready for writing, so that only what comes counts.
-    let reads = file.flags().contains(OpenFlags::READ);
-    let interest = if reads { Readiness::READ } else { Readiness::WRITE };
-    let registration = queue.register(interest, &Waker::from(watcher.clone()));
-    *watcher.registration.lock() = Some(registration);
-    let listener: Weak<Watcher<M>> = Arc::downgrade(&watcher);
-    file.add_close_listener(listener);
+    let other = file.add_only_close_listener(Arc::downgrade(&watcher));
+    let watcher =
+        other.inspect(|other| other.descriptor.store(descriptor, Ordering::Relaxed)).unwrap_or(watcher);
+    let mut registration = watcher.registration.lock();
+    if registration.is_none() {
+        *registration = Some(queue.register(interest(file), &Waker::from(watcher.clone())));
+    }
+}
+
+/// Ends it, after the flag O_ASYNC has been cleared.
+pub(crate) fn end<M: Machine>(file: &OpenFile) {
+    for listener in file.close_listeners() {
+        let listener: Arc<dyn core::any::Any + Send + Sync> = listener;
+        if let Ok(watcher) = listener.downcast::<Watcher<M>>() {
+            watcher.closed(file.queue());
+        }
+    }
+}
+
+/// What an owner is told. A file that can be read is nearly always ready for writing, so that only
+/// what comes counts.
+fn interest(file: &OpenFile) -> Readiness {
+    match file.flags().contains(OpenFlags::READ) {
+        true => Readiness::READ | Readiness::READ_HANGUP,
+        false => Readiness::WRITE,
+    }
 }
 
 impl<M: Machine> Wake for Watcher<M> {
@@ -52,55 +67,43 @@ impl<M: Machine> Wake for Watcher<M> {
             return;
         };
         let readiness = file.readiness();
-        if !readiness.is_empty() {
-            let information = self.information(&owner, readiness);
-            system.processes().with(|table| send(table, &owner, information));
+        if readiness.intersects(interest(&file) | Readiness::ALWAYS) {
+            let information = self.information(&file, readiness);
+            system.processes().with(|table| table.signal_for_file(&owner, information));
         }
     }
 }
 
 impl<M: Machine> Watcher<M> {
-    fn information(&self, owner: &SignalOwner, readiness: Readiness) -> SignalInformation {
+    fn information(&self, file: &OpenFile, readiness: Readiness) -> SignalInformation {
         const IN: i32 = 1;
         const OUT: i32 = 2;
         const ERROR: i32 = 4;
         const HANG_UP: i32 = 6;
-        let Some(signal) = owner.signal else { return SignalInformation::system(Signal::IO) };
+        /// SI_SIGIO: for signals whose codes mean something else.
+        const READY: i32 = -5;
+        let Some(signal) = file.signal() else { return SignalInformation::system(Signal::IO) };
+        // A pipe tells its ends of each other as of bytes and of room.
+        let is_pipe = file.pipe_end().is_some();
+        let reads = file.flags().contains(OpenFlags::READ);
         let (code, events) = match () {
-            () if readiness.contains(Readiness::ERROR) => (ERROR, 0x8),
-            () if readiness.contains(Readiness::HANGUP) => (HANG_UP, 0x18),
-            () if readiness.contains(Readiness::READ) => (IN, 0x41),
+            () if !is_pipe && readiness.contains(Readiness::ERROR) => (ERROR, 0x8),
+            () if !is_pipe && readiness.contains(Readiness::HANGUP) => (HANG_UP, 0x18),
+            () if reads => (IN, 0x41),
             () => (OUT, 0x304),
         };
-        let cause = Cause::File { code, events, descriptor: self.descriptor };
+        let has_codes =
+            [Signal::ILL, Signal::FPE, Signal::SEGV, Signal::BUS, Signal::TRAP, Signal::CHLD, Signal::SYS];
+        let code = if has_codes.contains(&signal) { READY } else { code };
+        let cause = Cause::File { code, events, descriptor: self.descriptor.load(Ordering::Relaxed) };
         SignalInformation { signal, error: 0, cause }
-    }
-}
-
-/// Sends a signal to the owner of a file, if the process that made it the owner may signal it.
-fn send(table: &mut Table, owner: &SignalOwner, information: SignalInformation) {
-    let may = |table: &Table, pid| {
-        table.process(pid).is_ok_and(|process| owner.setter.may_signal_for_file(process.credentials()))
-    };
-    match owner.target {
-        SignalTarget::Process(pid) if may(table, pid) => table.generate_for_process(pid, information),
-        SignalTarget::Thread(tid) if table.thread(tid).is_ok_and(|thread| may(table, thread.pid())) => {
-            table.generate_for_thread(tid, information);
-        }
-        SignalTarget::Group(group) => {
-            for pid in table.group_members(group) {
-                if may(table, pid) {
-                    table.generate_for_process(pid, information);
-                }
-            }
-        }
-        _ => {}
     }
 }
 
 impl<M: Machine> CloseListener for Watcher<M> {
     fn closed(&self, queue: Option<&PollQueue>) {
-        if let Some((queue, registration)) = queue.zip(self.registration.lock().take()) {
+        let registration = self.registration.lock().take();
+        if let Some((queue, registration)) = queue.zip(registration) {
             queue.unregister(registration);
         }
     }

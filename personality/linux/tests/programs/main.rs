@@ -11,6 +11,7 @@ mod halves;
 mod hammer;
 mod internet;
 mod namespaces;
+mod owners;
 mod packets;
 mod protection;
 mod queues;

@@ -16,7 +16,7 @@ use crate::account::{Account, Charge, FILE_BYTES};
 use crate::credentials::Credentials;
 use crate::pipe::PipeEnd;
 use crate::poll::{PollQueue, Readiness};
-use crate::process::Pid;
+use crate::process::{ExactPid, Pid};
 use crate::signal::Signal;
 use crate::socket::UnixSocket;
 use crate::sync::{Mutex, SpinLock};
@@ -34,22 +34,20 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalTarget {
     /// The signals go to a process.
-    Process(Pid),
-    /// The signals go to a thread.
-    Thread(Pid),
+    Process(ExactPid),
+    /// The signals go to a thread of a process.
+    Thread(ExactPid, Pid),
     /// The signals go to a process group.
     Group(Pid),
 }
 
-/// What gets signals for a file, and which.
+/// What gets signals for a file, and by whose rights.
 #[derive(Clone, Debug)]
 pub struct SignalOwner {
     /// What gets them.
     pub target: SignalTarget,
     /// The credentials of the thread that said so: it must be allowed to signal the target.
     pub setter: Arc<Credentials>,
-    /// The signal, if it is to say what has happened; `None` for SIGIO without that (F_SETSIG).
-    pub signal: Option<Signal>,
 }
 
 /// An open file description: shared by the descriptors that dup(2), fork(2) and descriptor passing
@@ -217,12 +215,11 @@ impl OpenFile {
 
     /// Sets what gets signals for this file, as a thread with the credentials `setter` may.
     pub fn set_signal_owner(&self, target: Option<SignalTarget>, setter: Arc<Credentials>) {
-        let mut owner = self.signal_owner.lock();
-        let signal = self.signal();
-        *owner = target.map(|target| SignalOwner { target, setter, signal });
+        *self.signal_owner.lock() = target.map(|target| SignalOwner { target, setter });
     }
 
-    /// The signal that says when the file becomes ready; `None` for SIGIO, which does not say it.
+    /// The signal that says what has happened when the file becomes ready (F_SETSIG); `None` for
+    /// SIGIO, which does not say it.
     pub fn signal(&self) -> Option<Signal> {
         *self.signal.lock()
     }
@@ -230,9 +227,6 @@ impl OpenFile {
     /// Sets that signal.
     pub fn set_signal(&self, signal: Option<Signal>) {
         *self.signal.lock() = signal;
-        if let Some(owner) = &mut *self.signal_owner.lock() {
-            owner.signal = signal;
-        }
     }
 
     /// The file's type.
@@ -324,6 +318,11 @@ impl OpenFile {
             Some(object) => object.readiness(),
             None => Readiness::READ | Readiness::WRITE,
         }
+    }
+
+    /// Whether the file can signal an owner when it becomes ready (O_ASYNC).
+    pub fn can_signal(&self) -> bool {
+        self.object.as_ref().is_some_and(|object| object.can_signal())
     }
 
     /// The queue of the threads that wait for it.
@@ -477,6 +476,24 @@ impl OpenFile {
         let mut listeners = self.close_listeners.lock();
         listeners.retain(|listener| listener.strong_count() > 0);
         listeners.push(listener);
+    }
+
+    /// Adds a listener as [`OpenFile::add_close_listener`] does, unless one of its type is there,
+    /// which is returned then.
+    pub fn add_only_close_listener<T: CloseListener>(&self, listener: Weak<T>) -> Option<Arc<T>> {
+        let mut listeners = self.close_listeners.lock();
+        // The lock is released before a listener is dropped.
+        let others: Vec<Arc<dyn CloseListener>> = listeners.iter().filter_map(Weak::upgrade).collect();
+        let of_type = |other: &Arc<dyn CloseListener>| {
+            let other: Arc<dyn Any + Send + Sync> = other.clone();
+            other.downcast::<T>().ok()
+        };
+        let found = others.iter().find_map(of_type);
+        if found.is_none() {
+            listeners.push(listener);
+        }
+        drop(listeners);
+        found
     }
 
     /// The listeners that are called when the description is closed.
