@@ -23,7 +23,7 @@ user unshare --setgroups allow -Ur id -u
 section processes
 run unshare -f -p sh -c 'echo $$; kill -9 $$; kill -TERM 1; echo still here'
 run unshare -f -p --mount-proc sh -c 'echo $$; ls -d /proc/[0-9]*; grep -E "^(Pid|PPid|NSpid)" /proc/self/status; readlink /proc/self'
-user unshare -Urpfm --mount-proc sh -c 'id -u; ls -d /proc/[0-9]*; sleep 100 & echo $!; kill $!; wait $! || echo ended $?'
+user unshare -Urpfm --mount-proc sh -c 'id -u; ls -d /proc/[0-9]*; exec 2>/dev/null; sleep 100 & echo $!; kill $!; wait $! || echo ended $?'
 run unshare -f -p sh -c 'sleep 1000 & sleep 1000 & exec true'
 run unshare -f -p sh -c '(sleep 0.1; exit 3) & wait $!; echo $?'
 run unshare -f -p --kill-child sh -c 'exit 5'
@@ -49,8 +49,8 @@ done
 mkfifo go
 unshare -u -m -p sh -c 'cat go & hostname there; mount -t tmpfs x /mnt; touch /mnt/inside ready; wait' &
 while [ ! -e ready ]; do sleep 0.1; done
-run nsenter -t $! -u hostname
-run nsenter -t $! -m ls /mnt
-run nsenter --pid=/proc/$!/ns/pid_for_children sh -c 'kill -9 1; kill -0 1; echo $?'
+nsenter -t $! -u hostname
+nsenter -t $! -m ls /mnt
+nsenter --pid=/proc/$!/ns/pid_for_children sh -c 'kill -9 1; kill -0 1; echo $?'
 echo end >go
 wait

@@ -12,6 +12,8 @@ use super::object::{Backing, ObjectState, VmObject};
 use super::page_index::{PageIndex, Slot, SlotFlags};
 use super::pager::PageIn;
 use super::{Vm, control, copy};
+use core::sync::atomic::Ordering;
+
 use crate::machine::{Frame, Machine, PAGE_SHIFT, PhysicalPage, Protection};
 use crate::{KernError, KernResult};
 
@@ -570,8 +572,19 @@ fn use_top<M: Machine, R>(
     if write {
         slot.flags |= SlotFlags::DIRTY;
     }
-    let dirty = if may_write { target.protection } else { target.protection - Protection::WRITE };
     let clean = target.protection - Protection::WRITE;
+    let mut dirty = if may_write { target.protection } else { clean };
+    let mut dirty_around = dirty;
+    if let Some(writes) = &mut state.mapped_writes {
+        // A page that is only read is not mapped to be written, nor are its neighbours.
+        dirty_around = clean;
+        if !write {
+            dirty = clean;
+        } else if target.maps {
+            writes.note(target.index, origin == Origin::ClearedLarge, || vm.machine().now());
+            target.object.is_written.store(true, Ordering::Relaxed);
+        }
+    }
     let rights = if slot.has(SlotFlags::DIRTY) { dirty } else { clean } - slot.prohibited();
     slot.flags |= SlotFlags::REFERENCED;
     if target.maps {
@@ -579,7 +592,7 @@ fn use_top<M: Machine, R>(
     }
     let page = PhysicalPage::Frame(slot.frame);
     let around = (origin == Origin::Resident).then_some(Around {
-        dirty: if state.copy.is_none() { dirty } else { clean },
+        dirty: if state.copy.is_none() { dirty_around } else { clean },
         clean,
         index: target.index,
         hidden_by: None,

@@ -10,6 +10,7 @@ mod frames;
 mod halves;
 mod hammer;
 mod internet;
+mod lists;
 mod namespaces;
 mod owners;
 mod packets;
