@@ -39,6 +39,7 @@ mod calls;
 mod core_file;
 mod decoded;
 mod describe;
+mod directory_signals;
 mod epoll;
 pub mod errno;
 mod eventfd;

@@ -68,36 +68,40 @@ impl<M: Machine> Wake for Watcher<M> {
         };
         let readiness = file.readiness();
         if readiness.intersects(interest(&file) | Readiness::ALWAYS) {
-            let information = self.information(&file, readiness);
+            let (code, events) = event(&file, readiness);
+            let information = information(&file, self.descriptor.load(Ordering::Relaxed), code, events);
             system.processes().with(|table| table.signal_for_file(&owner, information));
         }
     }
 }
 
-impl<M: Machine> Watcher<M> {
-    fn information(&self, file: &OpenFile, readiness: Readiness) -> SignalInformation {
-        const IN: i32 = 1;
-        const OUT: i32 = 2;
-        const ERROR: i32 = 4;
-        const HANG_UP: i32 = 6;
-        /// SI_SIGIO: for signals whose codes mean something else.
-        const READY: i32 = -5;
-        let Some(signal) = file.signal() else { return SignalInformation::system(Signal::IO) };
-        // A pipe tells its ends of each other as of bytes and of room.
-        let is_pipe = file.pipe_end().is_some();
-        let reads = file.flags().contains(OpenFlags::READ);
-        let (code, events) = match () {
-            () if !is_pipe && readiness.contains(Readiness::ERROR) => (ERROR, 0x8),
-            () if !is_pipe && readiness.contains(Readiness::HANGUP) => (HANG_UP, 0x18),
-            () if reads => (IN, 0x41),
-            () => (OUT, 0x304),
-        };
-        let has_codes =
-            [Signal::ILL, Signal::FPE, Signal::SEGV, Signal::BUS, Signal::TRAP, Signal::CHLD, Signal::SYS];
-        let code = if has_codes.contains(&signal) { READY } else { code };
-        let cause = Cause::File { code, events, descriptor: self.descriptor.load(Ordering::Relaxed) };
-        SignalInformation { signal, error: 0, cause }
+/// What has happened, as the signal of a file says it, and the events of poll(2) that this means.
+fn event(file: &OpenFile, readiness: Readiness) -> (i32, u32) {
+    const IN: i32 = 1;
+    const OUT: i32 = 2;
+    const ERROR: i32 = 4;
+    const HANG_UP: i32 = 6;
+    // A pipe tells its ends of each other as of bytes and of room.
+    let is_pipe = file.pipe_end().is_some();
+    let reads = file.flags().contains(OpenFlags::READ);
+    match () {
+        () if !is_pipe && readiness.contains(Readiness::ERROR) => (ERROR, 0x8),
+        () if !is_pipe && readiness.contains(Readiness::HANGUP) => (HANG_UP, 0x18),
+        () if reads => (IN, 0x41),
+        () => (OUT, 0x304),
     }
+}
+
+/// The signal that a file sends: SIGIO, or the one that is to say what has happened to which
+/// descriptor.
+pub(crate) fn information(file: &OpenFile, descriptor: i32, code: i32, events: u32) -> SignalInformation {
+    /// SI_SIGIO: for signals whose codes mean something else.
+    const READY: i32 = -5;
+    const WITH_CODES: [Signal; 7] =
+        [Signal::ILL, Signal::FPE, Signal::SEGV, Signal::BUS, Signal::TRAP, Signal::CHLD, Signal::SYS];
+    let Some(signal) = file.signal() else { return SignalInformation::system(Signal::IO) };
+    let code = if WITH_CODES.contains(&signal) { READY } else { code };
+    SignalInformation { signal, error: 0, cause: Cause::File { code, events, descriptor } }
 }
 
 impl<M: Machine> CloseListener for Watcher<M> {

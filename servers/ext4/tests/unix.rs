@@ -323,7 +323,7 @@ fn access_control_lists_last_and_follow_the_mode() {
     };
     assert_eq!(lists("/file"), (0o645, Some(list(4, 5)), None));
     assert_eq!(lists("/directory").2, Some(list(7, 5)));
-    assert_eq!(lists("/directory/file").1.map(|list| list.mode().bits() & 0o070), Some(0o060));
+    assert_eq!(lists("/directory/file").1.map(|list| list.mode().bits() & 0o070), Some(0o040));
     assert_eq!(lists("/directory/below").2, Some(list(7, 5)));
     let place = find(&w, "/file");
     now(w.caller().set_list(&place, ListKind::Access, None)).unwrap();

@@ -12,8 +12,6 @@ use super::object::{Backing, ObjectState, VmObject};
 use super::page_index::{PageIndex, Slot, SlotFlags};
 use super::pager::PageIn;
 use super::{Vm, control, copy};
-use core::sync::atomic::Ordering;
-
 use crate::machine::{Frame, Machine, PAGE_SHIFT, PhysicalPage, Protection};
 use crate::{KernError, KernResult};
 
@@ -582,7 +580,6 @@ fn use_top<M: Machine, R>(
             dirty = clean;
         } else if target.maps {
             writes.note(target.index, origin == Origin::ClearedLarge, || vm.machine().now());
-            target.object.is_written.store(true, Ordering::Relaxed);
         }
     }
     let rights = if slot.has(SlotFlags::DIRTY) { dirty } else { clean } - slot.prohibited();

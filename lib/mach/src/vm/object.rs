@@ -4,7 +4,6 @@
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, Ordering};
 
 use macadamia_sync::{SpinLock, WaitQueue};
 
@@ -114,8 +113,6 @@ pub struct VmObject<M: Machine> {
     pub(super) state: SpinLock<ObjectState<M>>,
     /// Woken when a page is not busy any more, or paging of the object has ended.
     pub(super) changed: WaitQueue,
-    /// Whether there are [`MappedWrites`], so that a question need not lock the object.
-    pub(super) is_written: AtomicBool,
 }
 
 impl<M: Machine> ObjectState<M> {
@@ -205,7 +202,6 @@ impl<M: Machine> VmObject<M> {
             id: vm.new_id(),
             state: SpinLock::new(state),
             changed: WaitQueue::new(),
-            is_written: AtomicBool::new(false),
         }))
     }
 
@@ -229,13 +225,9 @@ impl<M: Machine> VmObject<M> {
     /// it; `None` if none did. The next write counts again: pages that were written cannot be
     /// written without a fault any more.
     pub fn take_mapped_writes(&self) -> Option<u64> {
-        // Relaxed: a write that is noted at the same time may count for the next call.
-        if !self.is_written.load(Ordering::Relaxed) {
-            return None;
-        }
         let mut state = self.state.lock();
-        self.is_written.store(false, Ordering::Relaxed);
-        let MappedWrites { first, pages, any } = core::mem::take(&mut **state.mapped_writes.as_mut()?);
+        let writes = state.mapped_writes.as_mut().filter(|writes| writes.first.is_some())?;
+        let MappedWrites { first, pages, any } = core::mem::take(&mut **writes);
         drop(state);
         if any {
             self.protect_from_writes(|state, from| state.pages.next(from).map(|(page, _)| page));

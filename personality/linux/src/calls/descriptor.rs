@@ -5,7 +5,7 @@ use crate::call::{Call, Done, Stop};
 use crate::layout::Fields;
 use crate::layout::file::{CLOSE_ON_EXEC, EntryLayout, KNOWN_FLAGS, open_flags, to_open_flags};
 use crate::layout::signal::optional_signal;
-use crate::signals_of_files;
+use crate::{directory_signals, signals_of_files};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
@@ -316,6 +316,7 @@ pub(crate) async fn fcntl<M: Machine>(call: &Call<'_, M>) -> Done {
     const SETOWN_EX: u32 = 15;
     const GETOWN_EX: u32 = 16;
     const GETLEASE: u32 = 1025;
+    const NOTIFY: u32 = 1026;
     const UNLOCKED: u64 = 2;
     const DUPFD_CLOEXEC: u32 = 1030;
     const SETPIPE_SZ: u32 = 1031;
@@ -370,6 +371,16 @@ pub(crate) async fn fcntl<M: Machine>(call: &Call<'_, M>) -> Done {
             Ok(0)
         }
         GETSIG => Ok(file.signal().map_or(0, |signal| signal.number().into())),
+        NOTIFY => {
+            // Without another owner the caller gets the signals.
+            if file.signal_owner().is_none() {
+                let target = call.table(|table| table.process(call.pid()).map(process_target)).ok();
+                file.set_signal_owner(target, call.thread.credentials());
+            }
+            let (system, account) = (call.system(), call.account());
+            directory_signals::ask(system, &file, &account, descriptor, argument as u32)?;
+            Ok(0)
+        }
         // No file has a lease.
         GETLEASE => Ok(UNLOCKED),
         SETPIPE_SZ | GETPIPE_SZ => {

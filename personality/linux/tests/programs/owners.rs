@@ -360,3 +360,48 @@ fn sigio_says_that_there_was_no_room_for_a_signal_that_says_more() {
         Ok(())
     });
 }
+
+#[test]
+fn a_directory_that_changes_signals_its_owner() {
+    const NOTIFY: u64 = 1026;
+    const AGAIN: u64 = 0x8000_0000;
+    run(async |p| {
+        watch(p).await?;
+        let path = p.string(DATA, "/d").await?;
+        assert_eq!(p.call(83, &[path, 0o755]).await?, 0);
+        let directory = p.call(2, &[path, 0]).await? as u64;
+        let file = p.string(DATA + 0x40, "/d/file").await?;
+        let other = p.string(DATA + 0x80, "/d/other").await?;
+        assert_eq!(p.call(22, &[DATA + 0x100]).await?, 0);
+        assert_eq!(fcntl(p, 1, NOTIFY, 4).await?, -20, "no directory");
+        // It is told once of one kind of change.
+        assert_eq!(fcntl(p, directory, NOTIFY, 4).await?, 0);
+        assert_eq!(fcntl(p, directory, GETOWN, 0).await?, 1);
+        let open = p.call(2, &[file, 0o102, 0o644]).await? as u64;
+        let ([signal, code, ..], count) = seen(p).await?;
+        assert_eq!((signal, code, count), (IO, 0x80, 1));
+        assert_eq!(p.call(133, &[other, 0o100644, 0]).await?, 0);
+        assert_eq!(seen(p).await?.1, 0, "it was told");
+        // Again and again, of writes and removals, with a signal that says to which descriptor.
+        assert_eq!(fcntl(p, directory, SETSIG, 40).await?, 0);
+        assert_eq!(fcntl(p, directory, NOTIFY, 8 | AGAIN).await?, 0);
+        assert_eq!(fcntl(p, directory, NOTIFY, 2).await?, 0, "in addition");
+        write(p, open).await?;
+        assert_eq!(seen(p).await?, ([40, 3, 0x441, directory], 1));
+        write(p, open).await?;
+        assert_eq!(seen(p).await?.1, 1);
+        assert_eq!(p.call(90, &[file, 0o600]).await?, 0);
+        assert_eq!(seen(p).await?.1, 0, "attributes were not asked for");
+        assert_eq!(p.call(87, &[other]).await?, 0);
+        assert_eq!(seen(p).await?.1, 1);
+        assert_eq!(fcntl(p, directory, NOTIFY, 0).await?, 0);
+        write(p, open).await?;
+        assert_eq!(seen(p).await?.1, 0, "it is asked for no more");
+        // The last descriptor ends it.
+        assert_eq!(fcntl(p, directory, NOTIFY, 2 | AGAIN).await?, 0);
+        assert_eq!(p.call(3, &[directory]).await?, 0);
+        write(p, open).await?;
+        assert_eq!(seen(p).await?.1, 0);
+        Ok(())
+    });
+}

@@ -70,6 +70,8 @@ pub struct OpenFile {
     linking_forbidden: AtomicBool,
     /// The listeners that are called when the description is closed.
     close_listeners: SpinLock<Vec<Weak<dyn CloseListener>>>,
+    /// What a front end keeps as long as the description is open.
+    kept: SpinLock<Option<Arc<dyn Any + Send + Sync>>>,
     /// The charge for the description itself, to the account of the user that first had a
     /// descriptor of it.
     charge: SpinLock<Option<Charge>>,
@@ -105,6 +107,7 @@ impl OpenFile {
             counted_as_writer: AtomicBool::new(false),
             linking_forbidden: AtomicBool::new(false),
             close_listeners: SpinLock::new(Vec::new()),
+            kept: SpinLock::new(None),
             charge: SpinLock::new(None),
         })
     }
@@ -494,6 +497,16 @@ impl OpenFile {
         }
         drop(listeners);
         found
+    }
+
+    /// What is kept with the description until it is closed.
+    pub fn kept(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.kept.lock().clone()
+    }
+
+    /// Keeps something instead until the description is closed. Returns what was kept before.
+    pub fn keep(&self, new: Option<Arc<dyn Any + Send + Sync>>) -> Option<Arc<dyn Any + Send + Sync>> {
+        core::mem::replace(&mut *self.kept.lock(), new)
     }
 
     /// The listeners that are called when the description is closed.
