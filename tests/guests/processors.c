@@ -493,6 +493,72 @@ static int mappings(void)
     return 0;
 }
 
+/* --- Barriers that one thread makes for all */
+
+static volatile int flags[2], sees[2];
+static atomic_int round_of, arrived;
+static volatile int nonsense;
+
+static void *run_ahead(void *argument)
+{
+    (void)argument;
+    for (int round = 1; round <= 2000; round++) {
+        while (round_of < round)
+            if (count == 1)
+                sched_yield();
+        flags[0] = 1;
+        /* Only the compiler is kept from reading first. */
+        atomic_signal_fence(memory_order_seq_cst);
+        sees[0] = flags[1];
+        arrived = round;
+    }
+    return 0;
+}
+
+static int barrier(int command, int flags)
+{
+    return syscall(SYS_membarrier, command, flags, 0) < 0 ? -errno : 0;
+}
+
+static int barriers(void)
+{
+    must((syscall(SYS_membarrier, 0, 0, 0) & 127) == 127, "all kinds are there");
+    must(barrier(8, 0) == -EPERM && barrier(32, 0) == -EPERM, "a process registers first");
+    must(barrier(3, 0) == -EINVAL && barrier(1, 1) == -EINVAL, "no such kind");
+    must(barrier(16, 0) == 0 && barrier(32, 0) == -EPERM, "each kind is registered for by itself");
+    must(barrier(64, 0) == 0 && barrier(4, 0) == 0, "registration");
+    must(barrier(1, 0) == 0 && barrier(2, 0) == 0 && barrier(32, 0) == 0, "barriers");
+    pthread_t other = start(run_ahead, 0);
+    if (count > 1)
+        pin(0, 1);
+    for (int round = 1; round <= 2000; round++) {
+        flags[0] = flags[1] = 0;
+        round_of = round;
+        flags[1] = 1;
+        must(barrier(8, 0) == 0, "membarrier");
+        sees[1] = flags[0];
+        while (arrived < round)
+            if (count == 1)
+                sched_yield();
+        nonsense += !sees[0] && !sees[1];
+    }
+    pthread_join(other, 0);
+    must(nonsense == 0, "one thread has seen the other");
+    pid_t child = fork();
+    if (child == 0) {
+        must(barrier(8, 0) == 0, "fork keeps the registration");
+        execl("/proc/self/exe", "processors", "unregistered", (char *)0);
+    }
+    must(status_of(child) == 7, "exec ends the registration");
+    puts("one thread makes barriers for all");
+    return 0;
+}
+
+static int unregistered(void)
+{
+    return barrier(8, 0) == -EPERM ? 7 : 1;
+}
+
 /* --- Ends */
 
 static void *do_exec(void *argument)
@@ -547,6 +613,8 @@ int main(int argc, char **argv)
         { "signals", signals },
         { "fork", fork_while_others_write },
         { "mappings", mappings },
+        { "barriers", barriers },
+        { "unregistered", unregistered },
         { "ends", ends },
         { "seven", seven },
     };

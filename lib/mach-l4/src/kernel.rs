@@ -51,6 +51,12 @@ pub(crate) fn abort(thread: ThreadId) -> KernResult {
     exchange(thread, ExchangeControl::ABORT_IPC)
 }
 
+/// Goes to the processor of a thread and back. What runs there is interrupted; the thread itself is
+/// left as it is.
+pub(crate) fn visit(thread: ThreadId) -> KernResult {
+    exchange(thread, ExchangeControl::NONE)
+}
+
 /// Starts a thread that is new or cached, with the registers that it has. If `halted`, it executes
 /// nothing until [`unhalt`] is called.
 pub(crate) fn start(thread: ThreadId, halted: bool) -> KernResult {

@@ -616,6 +616,27 @@ impl Machine for L4Machine {
     fn current_processor(&self) -> usize {
         self.current_worker()
     }
+
+    /// The kernel reads a thread's state on the thread's processor, where it interrupts what runs.
+    fn synchronize_processors(&self) {
+        let platform = self.0.executor.platform();
+        let own = platform.current();
+        for worker in (0..self.0.idle.len()).filter(|&worker| worker != own) {
+            let thread = platform.worker(worker);
+            // A worker's thread exists as long as the server. One that has not started serves none.
+            let _ = kernel::visit(thread);
+        }
+        if self.0.has_distant {
+            let places = self.0.threads.lock().places();
+            for place in 0..places {
+                let record = self.0.threads.lock().record(place);
+                if let Some(record) = record.filter(|record| record.runs()) {
+                    // A thread that has ended meanwhile runs nowhere.
+                    let _ = kernel::visit(record.id);
+                }
+            }
+        }
+    }
 }
 
 /// Queries pages one by one, in batches, and clears the bits of each that it reads.

@@ -97,6 +97,8 @@ impl Machine for Nothing {
     fn current_processor(&self) -> usize {
         0
     }
+
+    fn synchronize_processors(&self) {}
 }
 
 /// A thread of the machine that never runs.

@@ -6,12 +6,18 @@ use crate::{HEADER, kind};
 /// What identifies a file at its server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Qid {
-    /// Bits of the file's type: 0x80 a directory, 0x02 a symbolic link.
+    /// Bits of the file's type: 0x80 a directory, 0x02 a symbolic link; and [`Qid::LISTS`].
     pub kind: u8,
     /// A number that usually changes with the contents.
     pub version: u32,
     /// A number that no other file of the server has.
     pub path: u64,
+}
+
+impl Qid {
+    /// A bit of [`Qid::kind`], which only file servers of disks set: the file has access control
+    /// lists.
+    pub const LISTS: u8 = 1;
 }
 
 /// A time: seconds since 1970-01-01 00:00:00 UTC, and nanoseconds after them.

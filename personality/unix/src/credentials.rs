@@ -374,6 +374,14 @@ impl Credentials {
         same_user && self.reaches(target) || self.has_in(&target.namespace, Privilege::Schedule)
     }
 
+    /// Whether a file whose owner was set with these credentials may signal a process with the
+    /// credentials `target` (F_SETOWN of fcntl(2)).
+    pub fn may_signal_for_file(&self, target: &Credentials) -> bool {
+        let ours = [self.user.real, self.user.effective];
+        let same = ours.contains(&target.user.real) || ours.contains(&target.user.saved);
+        self.user.effective == 0 || same
+    }
+
     /// Whether a process with these credentials may signal one with the credentials `target`
     /// (kill(2)).
     pub fn may_signal(&self, target: &Credentials) -> bool {

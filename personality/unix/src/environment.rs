@@ -15,6 +15,18 @@ pub struct Timestamp {
     pub nanoseconds: u32,
 }
 
+impl Timestamp {
+    /// The time that is so much earlier.
+    pub fn before(self, age: Duration) -> Timestamp {
+        let nanoseconds = i128::from(self.seconds) * 1_000_000_000 + i128::from(self.nanoseconds);
+        let earlier = nanoseconds - age.as_nanos() as i128;
+        Timestamp {
+            seconds: earlier.div_euclid(1_000_000_000) as i64,
+            nanoseconds: earlier.rem_euclid(1_000_000_000) as u32,
+        }
+    }
+}
+
 /// The source of time and randomness. One instance serves the whole Unix server; tests use one with
 /// a clock that they move.
 pub trait Environment: Send + Sync {

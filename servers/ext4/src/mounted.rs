@@ -174,8 +174,12 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
         Ok(())
     }
 
-    fn attributes_of(&self, info: &InodeInfo) -> Attributes {
-        attributes::attributes(info, self.ext4.statfs().block_size)
+    fn attributes_of(&mut self, info: &InodeInfo) -> Done<Attributes> {
+        let mut attributes = attributes::attributes(info, self.ext4.statfs().block_size);
+        if self.ext4.list_xattrs(info.number)?.iter().any(|name| xattr::is_list(name.namespace)) {
+            attributes.qid.kind |= Qid::LISTS;
+        }
+        Ok(attributes)
     }
 
     /// The longest text of a symbolic link: a block, with the zero after it.
@@ -190,7 +194,8 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
         let done = match &file.value {
             Some(Value::Write { name, value, size, mode }) if value.len() == *size => {
                 let (space, name) = xattr::parse(name)?;
-                self.ext4.set_xattr(file.inode, space, name, value, *mode).map_err(xattr_failure)
+                let value = xattr::to_disk(space, value)?;
+                self.ext4.set_xattr(file.inode, space, name, &value, *mode).map_err(xattr_failure)
             }
             Some(Value::Write { .. }) => Err(Failure(number::EINVAL)),
             Some(Value::Remove(name)) => {
@@ -231,7 +236,7 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
         let found = self.ext4.lookup_child(directory, name(bytes)?)?;
         let info = found.ok_or(Failure(number::ENOENT))?;
         self.hold(new, info.number)?;
-        Ok(self.attributes_of(&info))
+        self.attributes_of(&info)
     }
 
     /// Makes a file in a directory. `mode` has its type.
@@ -280,7 +285,7 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
 
     fn made(&mut self, new: Fid, info: &InodeInfo) -> Done<Attributes> {
         self.hold(new, info.number)?;
-        Ok(self.attributes_of(info))
+        self.attributes_of(info)
     }
 
     pub(crate) fn link(&mut self, directory: Fid, fid: Fid, bytes: &[u8]) -> Done<()> {
@@ -335,7 +340,7 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
     pub(crate) fn attributes(&mut self, fid: Fid) -> Done<Attributes> {
         let inode = self.inode(fid)?;
         let info = self.ext4.inode(inode)?;
-        Ok(self.attributes_of(&info))
+        self.attributes_of(&info)
     }
 
     pub(crate) fn change(&mut self, fid: Fid, change: &AttributeChange) -> Done<()> {
@@ -451,7 +456,7 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
             xattr::list(&self.ext4.list_xattrs(inode)?)
         } else {
             let (space, name) = xattr::parse(name)?;
-            self.ext4.get_xattr(inode, space, name).map_err(xattr_failure)?
+            xattr::from_disk(space, self.ext4.get_xattr(inode, space, name).map_err(xattr_failure)?)?
         };
         let size = value.len() as u64;
         self.hold(new, inode)?;

@@ -1,6 +1,7 @@
 //! Extended attributes: names with their prefixes, and values that come in parts.
 
 use crate::failure::{Failure, number};
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use rsext4::{XattrName, XattrNamespace, XattrSetMode};
 
@@ -28,6 +29,65 @@ pub(crate) fn parse(name: &[u8]) -> Result<(XattrNamespace, &[u8]), Failure> {
         return Err(Failure(number::EINVAL));
     }
     Ok((space, rest))
+}
+
+/// Whether attributes of this kind are access control lists.
+pub(crate) fn is_list(space: XattrNamespace) -> bool {
+    matches!(space, XattrNamespace::PosixAclAccess | XattrNamespace::PosixAclDefault)
+}
+
+/// The version of access control lists in messages, where each entry has an id, and on the disk,
+/// where only those of users and groups have one.
+const LIST_VERSION: u32 = 2;
+const DISK_LIST_VERSION: u32 = 1;
+/// The tags of entries for users and groups.
+const NAMED: [u16; 2] = [2, 8];
+
+/// A value as it is kept on the disk.
+pub(crate) fn to_disk(space: XattrNamespace, value: &[u8]) -> Result<Cow<'_, [u8]>, Failure> {
+    if !is_list(space) {
+        return Ok(value.into());
+    }
+    let wrong = Failure(number::EINVAL);
+    let (version, entries) = value.split_first_chunk().ok_or(wrong)?;
+    let (entries, rest) = entries.as_chunks::<8>();
+    if u32::from_le_bytes(*version) != LIST_VERSION || !rest.is_empty() {
+        return Err(wrong);
+    }
+    let mut disk = DISK_LIST_VERSION.to_le_bytes().to_vec();
+    for entry in entries {
+        let is_named = NAMED.contains(&u16::from_le_bytes([entry[0], entry[1]]));
+        disk.extend_from_slice(&entry[..if is_named { 8 } else { 4 }]);
+    }
+    Ok(disk.into())
+}
+
+/// A value of the disk as messages have it.
+pub(crate) fn from_disk(space: XattrNamespace, value: Vec<u8>) -> Result<Vec<u8>, Failure> {
+    if !is_list(space) {
+        return Ok(value);
+    }
+    let damaged = Failure(number::EIO);
+    let (version, mut rest) = value.split_first_chunk().ok_or(damaged)?;
+    if u32::from_le_bytes(*version) != DISK_LIST_VERSION {
+        return Err(damaged);
+    }
+    let mut list = LIST_VERSION.to_le_bytes().to_vec();
+    while !rest.is_empty() {
+        let (entry, others) = rest.split_first_chunk::<4>().ok_or(damaged)?;
+        list.extend_from_slice(entry);
+        rest = others;
+        let id = match NAMED.contains(&u16::from_le_bytes([entry[0], entry[1]])) {
+            true => {
+                let (id, others) = rest.split_first_chunk::<4>().ok_or(damaged)?;
+                rest = others;
+                *id
+            }
+            false => [0xff; 4],
+        };
+        list.extend_from_slice(&id);
+    }
+    Ok(list)
 }
 
 /// The names, each with a zero after it. Those that programs cannot have are left out.
@@ -89,5 +149,39 @@ impl Value {
         }
         value.extend_from_slice(data);
         Ok(data.len() as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_have_short_entries_on_the_disk() {
+        const SPACE: XattrNamespace = XattrNamespace::PosixAclAccess;
+        let entry = |tag: u8, rights: u8, id: u32| {
+            let [a, b, c, d] = id.to_le_bytes();
+            [tag, 0, rights, 0, a, b, c, d]
+        };
+        let none = u32::MAX;
+        let entries = [
+            entry(1, 7, none),
+            entry(2, 6, 1000),
+            entry(4, 5, none),
+            entry(8, 4, 7),
+            entry(16, 7, none),
+            entry(32, 0, none),
+        ];
+        let list = [&LIST_VERSION.to_le_bytes()[..], &entries.concat()].concat();
+        let disk = to_disk(SPACE, &list).unwrap().into_owned();
+        assert_eq!(disk.len(), 4 + 4 * 4 + 2 * 8);
+        assert_eq!(disk[..12], [1, 0, 0, 0, 1, 0, 7, 0, 2, 0, 6, 0]);
+        assert_eq!(from_disk(SPACE, disk.clone()).unwrap(), list);
+        for length in [0, 3, 5, 10, 15] {
+            assert!(from_disk(SPACE, disk[..length].to_vec()).is_err(), "{length} bytes");
+            assert!(to_disk(SPACE, &list[..length]).is_err(), "{length} bytes");
+        }
+        assert!(from_disk(SPACE, list).is_err(), "another version");
+        assert_eq!(&*to_disk(XattrNamespace::User, b"text").unwrap(), b"text");
     }
 }

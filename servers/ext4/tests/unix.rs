@@ -16,7 +16,8 @@ use unix::privilege::PrivilegeAttribute;
 use unix::testing::{TestEnvironment, World, memory, now};
 use unix::v9fs::Transport;
 use unix::vfs::{
-    At, AttributeCondition, FileMemory, FileSystemType, Mode, MountFlags, OpenFlags, RenameHow, VnodeRef,
+    AccessList, At, AttributeCondition, Entry, FileMemory, FileSystemType, ListKind, Mode, MountFlags,
+    OpenFlags, RenameHow, Tag, VnodeRef,
 };
 use unix::{BoxFuture, Bytes, Error, MaybeReady, Result, UserBuffer};
 
@@ -279,6 +280,58 @@ fn capabilities_of_files_last_until_a_write() {
     let again = now(place.vnode.set_attribute(b"user.a", None, AttributeCondition::Any));
     assert_eq!(again, Err(Error::ENODATA));
     drop((place, other, file));
+    end(w, &disk);
+}
+
+/// Access control lists are inherited, follow the mode, and are there after a mount. The checker of
+/// file systems knows their layout.
+#[test]
+fn access_control_lists_last_and_follow_the_mode() {
+    let list = |mask, others| {
+        let rights = [
+            (Tag::Owner, 6),
+            (Tag::User(1000), 7),
+            (Tag::OwnGroup, 4),
+            (Tag::Mask, mask),
+            (Tag::Others, others),
+        ];
+        AccessList::of(&rights.map(|(tag, rights)| Entry { tag, rights })).unwrap()
+    };
+    let disk = mkfs(16, &["-b", "4096"]);
+    let w = mount(&disk, false).unwrap();
+    let find =
+        |w: &World, path: &str| now(w.caller().find(&At::Current, path.as_bytes(), true)).unwrap().location;
+    w.put("/file", b"1");
+    let place = find(&w, "/file");
+    assert_eq!(now(w.caller().list(&place, ListKind::Access)), Ok(None));
+    now(w.caller().set_list(&place, ListKind::Access, Some(list(6, 0)))).unwrap();
+    assert_eq!(place.vnode.metadata().mode.bits(), 0o660);
+    now(w.caller().change_mode(&place, Mode::new(0o645))).unwrap();
+    assert_eq!(now(w.caller().list(&place, ListKind::Access)), Ok(Some(list(4, 5))));
+    now(w.caller().make_directory(&At::Current, b"/directory", Mode::new(0o777))).unwrap();
+    let directory = find(&w, "/directory");
+    now(w.caller().set_list(&directory, ListKind::Default, Some(list(7, 5)))).unwrap();
+    w.put("/directory/file", b"2");
+    now(w.caller().make_directory(&At::Current, b"/directory/below", Mode::new(0o777))).unwrap();
+    drop((place, directory));
+    end(w, &disk);
+
+    let w = mount(&disk, false).unwrap();
+    let lists = |path: &str| {
+        let vnode = find(&w, path).vnode;
+        (vnode.metadata().mode.bits(), vnode.access_list(), vnode.default_list())
+    };
+    assert_eq!(lists("/file"), (0o645, Some(list(4, 5)), None));
+    assert_eq!(lists("/directory").2, Some(list(7, 5)));
+    assert_eq!(lists("/directory/file").1.map(|list| list.mode().bits() & 0o070), Some(0o040));
+    assert_eq!(lists("/directory/below").2, Some(list(7, 5)));
+    let place = find(&w, "/file");
+    now(w.caller().set_list(&place, ListKind::Access, None)).unwrap();
+    assert_eq!(lists("/file"), (0o645, None, None));
+    drop(place);
+    end(w, &disk);
+    let w = mount(&disk, true).unwrap();
+    assert_eq!(find(&w, "/file").vnode.access_list(), None);
     end(w, &disk);
 }
 

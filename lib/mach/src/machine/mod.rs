@@ -249,4 +249,9 @@ pub trait Machine: Send + Sync + Sized + 'static {
 
     /// The processor that executes this call.
     fn current_processor(&self) -> usize;
+
+    /// Interrupts what other processors execute: when the call returns, each processor on which a
+    /// thread of a program ran has executed a full barrier of memory and an instruction that
+    /// serialises since the call began.
+    fn synchronize_processors(&self);
 }

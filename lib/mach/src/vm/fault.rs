@@ -570,8 +570,18 @@ fn use_top<M: Machine, R>(
     if write {
         slot.flags |= SlotFlags::DIRTY;
     }
-    let dirty = if may_write { target.protection } else { target.protection - Protection::WRITE };
     let clean = target.protection - Protection::WRITE;
+    let mut dirty = if may_write { target.protection } else { clean };
+    let mut dirty_around = dirty;
+    if let Some(writes) = &mut state.mapped_writes {
+        // A page that is only read is not mapped to be written, nor are its neighbours.
+        dirty_around = clean;
+        if !write {
+            dirty = clean;
+        } else if target.maps {
+            writes.note(target.index, origin == Origin::ClearedLarge, || vm.machine().now());
+        }
+    }
     let rights = if slot.has(SlotFlags::DIRTY) { dirty } else { clean } - slot.prohibited();
     slot.flags |= SlotFlags::REFERENCED;
     if target.maps {
@@ -579,7 +589,7 @@ fn use_top<M: Machine, R>(
     }
     let page = PhysicalPage::Frame(slot.frame);
     let around = (origin == Origin::Resident).then_some(Around {
-        dirty: if state.copy.is_none() { dirty } else { clean },
+        dirty: if state.copy.is_none() { dirty_around } else { clean },
         clean,
         index: target.index,
         hidden_by: None,

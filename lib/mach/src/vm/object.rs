@@ -1,7 +1,9 @@
 //! VM objects: the memory that can be mapped. An object holds the pages that are in memory, and
 //! knows where the others are.
 
+use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
 
 use macadamia_sync::{SpinLock, WaitQueue};
 
@@ -67,6 +69,38 @@ pub(super) struct ObjectState<M: Machine> {
     pub(super) paging: u32,
     /// The number of page-outs that have failed.
     pub(super) write_errors: u32,
+    /// What programs write through mappings; `None` if that is not of interest.
+    pub(super) mapped_writes: Option<Box<MappedWrites>>,
+}
+
+/// Which pages of an object programs may write through mappings without a fault, since they were
+/// last asked for.
+#[derive(Default)]
+pub(super) struct MappedWrites {
+    /// When the first of them was written, as [`Machine::now`] has it.
+    first: Option<u64>,
+    /// The numbers of the pages, unless `any` is set.
+    pages: Vec<u64>,
+    /// Any page may be one of them.
+    any: bool,
+}
+
+impl MappedWrites {
+    /// The most numbers that are kept. So many faults cost more than to look at all pages.
+    const MOST: usize = 1024;
+
+    /// Notes that a page is mapped to be written, and with `large` those around it.
+    pub(super) fn note(&mut self, page: u64, large: bool, now: impl FnOnce() -> u64) {
+        self.first.get_or_insert_with(now);
+        if large || self.pages.len() == MappedWrites::MOST || self.pages.try_reserve(1).is_err() {
+            self.any = true;
+        }
+        if self.any {
+            self.pages.clear();
+        } else {
+            self.pages.push(page);
+        }
+    }
 }
 
 /// Memory that can be mapped: a sequence of pages.
@@ -161,6 +195,7 @@ impl<M: Machine> VmObject<M> {
             privileged: false,
             paging: 0,
             write_errors: 0,
+            mapped_writes: None,
         };
         Ok(Arc::new(Self {
             vm: vm.clone(),
@@ -168,6 +203,70 @@ impl<M: Machine> VmObject<M> {
             state: SpinLock::new(state),
             changed: WaitQueue::new(),
         }))
+    }
+
+    /// Makes an anonymous object of `size` bytes, which is zeros until it is written.
+    ///
+    /// # Errors
+    /// `ResourceShortage`: memory is short.
+    pub fn anonymous_of_size(vm: &Arc<Vm<M>>, size: u64) -> KernResult<Arc<Self>> {
+        Self::with_backing(vm, Backing::Anonymous, size, CopyStrategy::Symmetric)
+    }
+
+    /// Notes from now on when programs write through mappings ([`VmObject::take_mapped_writes`]).
+    /// The object must have a size, and not be mapped yet.
+    pub fn note_mapped_writes(&self) {
+        let mut state = self.state.lock();
+        debug_assert!(state.size != u64::MAX, "the commonest fault notes nothing");
+        state.mapped_writes.get_or_insert_default();
+    }
+
+    /// When a program first wrote through a mapping since the last call, as [`Machine::now`] has
+    /// it; `None` if none did. The next write counts again: pages that were written cannot be
+    /// written without a fault any more.
+    pub fn take_mapped_writes(&self) -> Option<u64> {
+        let mut state = self.state.lock();
+        let writes = state.mapped_writes.as_mut().filter(|writes| writes.first.is_some())?;
+        let MappedWrites { first, pages, any } = core::mem::take(&mut **writes);
+        drop(state);
+        if any {
+            self.protect_from_writes(|state, from| state.pages.next(from).map(|(page, _)| page));
+        } else {
+            let mut pages = pages.into_iter();
+            self.protect_from_writes(|_, _| pages.next());
+        }
+        first
+    }
+
+    /// Takes from all mappings the right to write to the pages that `next` names. It gets the number
+    /// from which on pages are left.
+    fn protect_from_writes(&self, mut next: impl FnMut(&ObjectState<M>, u64) -> Option<u64>) {
+        const BATCH: usize = 32;
+        let mut from = 0;
+        loop {
+            let (mut frames, mut count) = ([Frame(0); BATCH], 0);
+            let mut state = self.state.lock();
+            let mut ended = false;
+            // Under one lock a bounded number of pages is looked at.
+            for _ in 0..BATCH {
+                let Some(page) = next(&state, from) else {
+                    ended = true;
+                    break;
+                };
+                from = page + 1;
+                if let Some(slot) = state.pages.get_mut(page).filter(|slot| slot.has(SlotFlags::WRITABLE)) {
+                    slot.flags.remove(SlotFlags::WRITABLE);
+                    frames[count] = slot.frame;
+                    count += 1;
+                }
+            }
+            if count > 0 {
+                self.vm.machine().frames_protect(&frames[..count], Protection::ALL - Protection::WRITE);
+            }
+            if ended {
+                return;
+            }
+        }
     }
 
     /// Sets whether page-out depends on this object: a pager needs the object's pages in order to

@@ -4,11 +4,14 @@
 use crate::call::{Call, Done, Stop};
 use crate::layout::Fields;
 use crate::layout::file::{CLOSE_ON_EXEC, EntryLayout, KNOWN_FLAGS, open_flags, to_open_flags};
+use crate::layout::signal::optional_signal;
+use crate::{directory_signals, signals_of_files};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
 use unix::descriptor::DescriptorTable;
-use unix::file::{LockKind, LockOwner, LockRange, OpenFile, SignalOwner, Whence};
+use unix::file::{LockKind, LockOwner, LockRange, OpenFile, SignalTarget, Whence};
+use unix::process::{Pid, Process, Table};
 use unix::signal::RestartKind;
 use unix::sync::poll_once;
 use unix::vfs::{Access, At, Caller, DirectoryEntry, Mode, OpenFlags, Restrictions, SealFlags};
@@ -200,6 +203,106 @@ pub(crate) async fn install_pair<M: Machine>(
     Ok(0)
 }
 
+/// Begins or ends to signal the owner of the file of argument 0 when that becomes ready, after the
+/// flag O_ASYNC has been changed from `before`. A terminal without an owner gets its foreground
+/// group, or the caller if it has none.
+pub(crate) fn change_signals<M: Machine>(call: &Call<'_, M>, file: &Arc<OpenFile>, before: bool) {
+    let now = file.flags().contains(OpenFlags::ASYNC);
+    if now == before || !file.can_signal() {
+        return;
+    }
+    if !now {
+        return signals_of_files::end::<M>(file);
+    }
+    if let Some(terminal) = file.object().and_then(|object| object.terminal())
+        && file.signal_owner().is_none()
+    {
+        let group = terminal.foreground(&call.thread.context(), true).ok().and_then(Pid::new);
+        let target = match group {
+            Some(group) => Some(SignalTarget::Group(group)),
+            None => call.table(|table| table.process(call.pid()).map(process_target)).ok(),
+        };
+        file.set_signal_owner(target, call.thread.credentials());
+    }
+    signals_of_files::begin(call.system(), file, call.int(0));
+}
+
+fn process_target(process: &Process) -> SignalTarget {
+    SignalTarget::Process(process.exact_pid())
+}
+
+/// What a program names by a number as that which gets signals for a file. `find` looks for an
+/// owner of the right kind; without one nothing gets them. `ESRCH` if nothing has the number.
+fn target<M: Machine>(
+    call: &Call<'_, M>,
+    number: i32,
+    find: impl FnOnce(&Table, Pid) -> Result<SignalTarget>,
+) -> Result<Option<SignalTarget>> {
+    let id = call.id(number)?;
+    call.table(|table| match find(table, id) {
+        Ok(target) => Ok(Some(target)),
+        Err(_) if table.has_id(id) => Ok(None),
+        Err(_) => Err(Error::ESRCH),
+    })
+}
+
+fn of_process(table: &Table, id: Pid) -> Result<SignalTarget> {
+    table.process(id).map(process_target)
+}
+
+fn of_thread(table: &Table, id: Pid) -> Result<SignalTarget> {
+    let process = table.process(table.thread(id)?.pid())?;
+    Ok(SignalTarget::Thread(process.exact_pid(), id))
+}
+
+fn of_group(table: &Table, id: Pid) -> Result<SignalTarget> {
+    table.group_session(id).map(|_| SignalTarget::Group(id)).ok_or(Error::ESRCH)
+}
+
+/// Sets what gets signals for the file: a process, or with a negative number a group (F_SETOWN).
+/// `ESRCH`, `EINVAL`.
+pub(crate) fn set_owner<M: Machine>(call: &Call<'_, M>, file: &OpenFile, number: i32) -> Result<()> {
+    let target = match number {
+        0 => None,
+        i32::MIN => return Err(Error::EINVAL),
+        1.. => target(call, number, of_process)?,
+        _ => target(call, -number, of_group)?,
+    };
+    file.set_signal_owner(target, call.thread.credentials());
+    Ok(())
+}
+
+/// The kind of that which gets signals for the file, as F_GETOWN_EX has it, and its number; 0 if it
+/// is not there any more.
+fn owner<M: Machine>(call: &Call<'_, M>, file: &OpenFile) -> (u32, u32) {
+    const THREAD: u32 = 0;
+    const PROCESS: u32 = 1;
+    const GROUP: u32 = 2;
+    let Some(owner) = file.signal_owner() else { return (THREAD, 0) };
+    let (kind, id) = match owner.target {
+        SignalTarget::Thread(exact, id) => (
+            THREAD,
+            call.table(|table| {
+                let is_there = table.thread(id).is_ok_and(|thread| thread.pid() == exact.pid());
+                (is_there && table.exact_process(exact).is_ok()).then_some(id)
+            }),
+        ),
+        SignalTarget::Process(exact) => {
+            (PROCESS, call.table(|table| table.exact_process(exact).ok().map(|process| process.pid())))
+        }
+        SignalTarget::Group(id) => (GROUP, call.table(|table| table.group_session(id).map(|_| id))),
+    };
+    (kind, id.map_or(0, |id| call.number(id)))
+}
+
+/// The number of what gets signals for the file, negative for a group (F_GETOWN).
+pub(crate) fn owner_number<M: Machine>(call: &Call<'_, M>, file: &OpenFile) -> i32 {
+    match owner(call, file) {
+        (2, number) => -(number as i32),
+        (_, number) => number as i32,
+    }
+}
+
 pub(crate) async fn fcntl<M: Machine>(call: &Call<'_, M>) -> Done {
     const DUPFD: u32 = 0;
     const GETFD: u32 = 1;
@@ -213,6 +316,7 @@ pub(crate) async fn fcntl<M: Machine>(call: &Call<'_, M>) -> Done {
     const SETOWN_EX: u32 = 15;
     const GETOWN_EX: u32 = 16;
     const GETLEASE: u32 = 1025;
+    const NOTIFY: u32 = 1026;
     const UNLOCKED: u64 = 2;
     const DUPFD_CLOEXEC: u32 = 1030;
     const SETPIPE_SZ: u32 = 1031;
@@ -235,47 +339,48 @@ pub(crate) async fn fcntl<M: Machine>(call: &Call<'_, M>) -> Done {
         }
         GETFL => Ok(to_open_flags(file.flags()).into()),
         SETFL => {
+            let before = file.flags().contains(OpenFlags::ASYNC);
             file.set_flags(&call.thread.context().caller(), open_flags(argument as u32))?;
+            change_signals(call, &file, before);
             Ok(0)
         }
         SETOWN => {
-            let owner = match call.int(2) {
-                0 => None,
-                id @ 1.. => Some(SignalOwner::Process(id as u32)),
-                id => Some(SignalOwner::Group(id.unsigned_abs())),
-            };
-            file.set_signal_owner(owner);
+            set_owner(call, &file, call.int(2))?;
             Ok(0)
         }
-        GETOWN => Ok(match file.signal_owner() {
-            None => 0,
-            Some(SignalOwner::Process(id)) => id.into(),
-            Some(SignalOwner::Group(id)) => (-i64::from(id)) as u64,
-        }),
+        GETOWN => Ok(i64::from(owner_number(call, &file)) as u64),
         SETOWN_EX => {
             let owner = call.read::<8>(call.arg(2)).await?;
-            let owner = match (owner.u32_at(0)?, owner.u32_at(4)?) {
-                (_, 0) => None,
-                // Signals for a thread (F_OWNER_TID) are sent to its process.
-                (0 | 1, id) => Some(SignalOwner::Process(id)),
-                (2, id) => Some(SignalOwner::Group(id)),
+            let target = match (owner.u32_at(0)?, owner.i32_at(4)?) {
+                (0..=2, 0) => None,
+                (0, number) => target(call, number, of_thread)?,
+                (1, number) => target(call, number, of_process)?,
+                (2, number) => target(call, number, of_group)?,
                 _ => return Err(Error::EINVAL.into()),
             };
-            file.set_signal_owner(owner);
+            file.set_signal_owner(target, call.thread.credentials());
             Ok(0)
         }
         GETOWN_EX => {
-            let (kind, id) = match file.signal_owner() {
-                None => (1u32, 0),
-                Some(SignalOwner::Process(id)) => (1, id),
-                Some(SignalOwner::Group(id)) => (2, id),
-            };
-            call.write(call.arg(2), &[kind.to_le_bytes(), id.to_le_bytes()].concat()).await?;
+            let (kind, number) = owner(call, &file);
+            call.write(call.arg(2), &[kind.to_le_bytes(), number.to_le_bytes()].concat()).await?;
             Ok(0)
         }
-        // The signal is always SIGIO, the default.
-        SETSIG if argument == 0 => Ok(0),
-        GETSIG => Ok(0),
+        SETSIG => {
+            file.set_signal(optional_signal(argument)?);
+            Ok(0)
+        }
+        GETSIG => Ok(file.signal().map_or(0, |signal| signal.number().into())),
+        NOTIFY => {
+            // Without another owner the caller gets the signals.
+            if file.signal_owner().is_none() {
+                let target = call.table(|table| table.process(call.pid()).map(process_target)).ok();
+                file.set_signal_owner(target, call.thread.credentials());
+            }
+            let (system, account) = (call.system(), call.account());
+            directory_signals::ask(system, &file, &account, descriptor, argument as u32)?;
+            Ok(0)
+        }
         // No file has a lease.
         GETLEASE => Ok(UNLOCKED),
         SETPIPE_SZ | GETPIPE_SZ => {

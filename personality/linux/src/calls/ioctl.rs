@@ -1,7 +1,7 @@
 //! The system call ioctl(2): requests to all files, to terminals, and to pseudoterminals.
 
 use super::console;
-use super::descriptor::{file, insert};
+use super::descriptor::{change_signals, file, insert, owner_number, set_owner};
 use super::disk;
 use super::interface;
 use crate::call::{Call, Done};
@@ -48,6 +48,10 @@ const TIOCGPTPEER: u32 = 0x5441;
 const FIONCLEX: u32 = 0x5450;
 const FIOCLEX: u32 = 0x5451;
 const FIOASYNC: u32 = 0x5452;
+const FIOSETOWN: u32 = 0x8901;
+const SIOCSPGRP: u32 = 0x8902;
+const FIOGETOWN: u32 = 0x8903;
+const SIOCGPGRP: u32 = 0x8904;
 const FICLONE: u32 = 0x4004_9409;
 const FICLONERANGE: u32 = 0x4020_940d;
 const TCGETS2: u32 = 0x802c_542a;
@@ -95,7 +99,21 @@ pub(crate) async fn ioctl<M: Machine>(call: &Call<'_, M>) -> Done {
         FIOCLEX => call.thread.descriptors().set_close_on_exec(descriptor, true)?,
         FIONCLEX => call.thread.descriptors().set_close_on_exec(descriptor, false)?,
         FIONBIO => file.set_flag(OpenFlags::NONBLOCK, flag(call).await?),
-        FIOASYNC => file.set_flag(OpenFlags::ASYNC, flag(call).await?),
+        FIOASYNC => {
+            let (on, before) = (flag(call).await?, file.flags().contains(OpenFlags::ASYNC));
+            if on != before && !file.can_signal() {
+                return Err(Error::ENOTTY.into());
+            }
+            file.set_flag(OpenFlags::ASYNC, on);
+            change_signals(call, &file, before);
+        }
+        FIOSETOWN | SIOCSPGRP if Socket::of(&file).is_some() => {
+            let number = call.read::<4>(call.arg(2)).await?.i32_at(0)?;
+            set_owner(call, &file, number)?;
+        }
+        FIOGETOWN | SIOCGPGRP if Socket::of(&file).is_some() => {
+            call.write(call.arg(2), &owner_number(call, &file).to_le_bytes()).await?;
+        }
         FIONREAD => {
             let count = readable(&file).await?;
             call.write(call.arg(2), &(count.min(i32::MAX as usize) as u32).to_le_bytes()).await?;

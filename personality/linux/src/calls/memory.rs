@@ -1,6 +1,7 @@
 //! Calls on memory: mmap and related calls.
 
 use crate::call::{Call, Done};
+use core::sync::atomic::Ordering;
 use mach::Machine;
 use unix::exec::Rights;
 use unix::memory::{Advice, Move, NewMapping, Place};
@@ -128,9 +129,9 @@ pub(crate) async fn msync<M: Machine>(call: &Call<'_, M>) -> Done {
     if flags & !(ASYNC | INVALIDATE | SYNC) != 0 || flags & (ASYNC | SYNC) == ASYNC | SYNC {
         return Err(Error::EINVAL.into());
     }
-    let files = call.memory().shared_files(call.arg(0), call.arg(1)).await?;
-    if flags & SYNC != 0 {
-        for file in files {
+    for file in call.memory().shared_files(call.arg(0), call.arg(1)).await? {
+        file.vnode().inspect(|vnode| vnode.note_mapped_writes());
+        if flags & SYNC != 0 {
             file.synchronize().await?;
         }
     }
@@ -194,8 +195,37 @@ async fn lock_all<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
     Ok(0)
 }
 
-/// membarrier(2): each entry to the server orders memory as the call would, so only
-/// MEMBARRIER_CMD_QUERY has to be answered.
+/// membarrier(2): all threads of all programs execute a barrier, whichever the caller asks for. Only
+/// a process that has said so before may ask for a private one.
 pub(crate) fn membarrier<M: Machine>(call: &Call<'_, M>) -> Done {
-    if call.uint(0) == 0 && call.uint(1) == 0 { Ok(0) } else { Err(Error::EINVAL.into()) }
+    const QUERY: u32 = 0;
+    const GLOBAL: u32 = 1;
+    const GLOBAL_EXPEDITED: u32 = 2;
+    const REGISTER_GLOBAL_EXPEDITED: u32 = 4;
+    const PRIVATE_EXPEDITED: u32 = 8;
+    const REGISTER_PRIVATE_EXPEDITED: u32 = 16;
+    const PRIVATE_EXPEDITED_SYNC_CORE: u32 = 32;
+    const REGISTER_PRIVATE_EXPEDITED_SYNC_CORE: u32 = 64;
+    const ALL: u32 = 127;
+    let memory = call.memory();
+    match (call.uint(0), call.uint(1)) {
+        (QUERY, 0) => return Ok(ALL.into()),
+        (GLOBAL | GLOBAL_EXPEDITED, 0) => call.system().vm().machine().synchronize_processors(),
+        (command @ (PRIVATE_EXPEDITED | PRIVATE_EXPEDITED_SYNC_CORE), 0) => {
+            // The command that registers for a command is the next bit.
+            if memory.notes().load(Ordering::Relaxed) & command << 1 == 0 {
+                return Err(Error::EPERM.into());
+            }
+            call.system().vm().machine().synchronize_processors();
+        }
+        // A registration for barriers that serialise is none for the others.
+        (
+            command @ (REGISTER_GLOBAL_EXPEDITED
+            | REGISTER_PRIVATE_EXPEDITED
+            | REGISTER_PRIVATE_EXPEDITED_SYNC_CORE),
+            0,
+        ) => _ = memory.notes().fetch_or(command, Ordering::Relaxed),
+        _ => return Err(Error::EINVAL.into()),
+    }
+    Ok(0)
 }

@@ -7,7 +7,11 @@ use crate::layout::Fields;
 use crate::layout::file::{device, file_type, to_stat, to_statfs, to_statx};
 use alloc::vec::Vec;
 use mach::Machine;
-use unix::vfs::{Access, At, AttributeCondition, FileType, Location, Metadata, Mode, RenameHow, SetTime};
+use unix::namespace::IdKind;
+use unix::vfs::{
+    Access, AccessList, At, AttributeCondition, FileType, ListKind, Location, Metadata, Mode, RenameHow,
+    SetTime, Tag,
+};
 use unix::{Error, Result, Timestamp};
 
 const SYMLINK_NOFOLLOW: u32 = 0x100;
@@ -432,55 +436,40 @@ async fn return_bytes<M: Machine>(call: &Call<'_, M>, bytes: &[u8], address: usi
     Ok(bytes.len() as u64)
 }
 
-/// The name of the attribute with an access control list. Lists are not kept: only one that says no
-/// more than the mode can be set, and that sets the mode.
-const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
-const DEFAULT_LIST: &[u8] = b"system.posix_acl_default";
-
-/// The mode that an access list of owner, group and others is equivalent to. `EOPNOTSUPP` if it
-/// says more than a mode can.
-fn mode_of_list(list: &[u8]) -> Result<Mode> {
-    const VERSION: u32 = 2;
-    const TAGS: [(u16, u16); 3] = [(1, 6), (4, 3), (0x20, 0)];
-    if list.u32_at(0)? != VERSION || !(list.len() - 4).is_multiple_of(8) {
-        return Err(Error::EINVAL);
+/// An access control list with the ids of the system, from the numbers that the caller has of them.
+/// `None` if it is to be removed. `EINVAL` for a number that stands for no id.
+fn to_list<M: Machine>(call: &Call<'_, M>, value: &[u8]) -> Result<Option<AccessList>> {
+    if value.is_empty() {
+        return Ok(None);
     }
-    if list.len() != 4 + 8 * TAGS.len() {
-        return Err(Error::EOPNOTSUPP);
-    }
-    let mut mode = 0;
-    for (index, (tag, shift)) in TAGS.into_iter().enumerate() {
-        let at = 4 + 8 * index;
-        if list.u16_at(at)? != tag || list.u16_at(at + 2)? > 7 {
-            return Err(Error::EINVAL);
-        }
-        mode |= list.u16_at(at + 2)? << shift;
-    }
-    Ok(Mode::new(mode))
+    let of_system = |list: AccessList| {
+        list.with_ids(|tag| match tag {
+            Tag::User(number) => call.user(number).ok().map(Tag::User),
+            Tag::Group(number) => call.group(number).ok().map(Tag::Group),
+            tag => Some(tag),
+        })
+    };
+    AccessList::read(value)?.map(of_system).transpose()
 }
 
-/// Sets a file's mode from an access control list; an empty list changes nothing.
-async fn set_list<M: Machine>(
-    call: &Call<'_, M>,
-    place: &Location,
-    name: &[u8],
-    list: Option<&[u8]>,
-) -> Result<()> {
-    match list {
-        Some(list) if name == ACCESS_LIST => {
-            let special = place.vnode.metadata().mode.difference(Mode::new(0o777));
-            let mode = special | mode_of_list(list)?;
-            call.thread.context().caller().change_mode(place, mode).await
-        }
-        Some(_) => Err(Error::EOPNOTSUPP),
-        None => Ok(()),
-    }
+/// The list as the caller sees it.
+fn shown_list<M: Machine>(call: &Call<'_, M>, list: &AccessList) -> Result<AccessList> {
+    let users = call.users();
+    let number = |kind, id| users.number_of(kind, id).unwrap_or(u32::MAX);
+    list.with_ids(|tag| {
+        Some(match tag {
+            Tag::User(id) => Tag::User(number(IdKind::User, id)),
+            Tag::Group(id) => Tag::Group(number(IdKind::Group, id)),
+            tag => tag,
+        })
+    })
 }
 
 pub(crate) async fn getxattr<M: Machine>(call: &Call<'_, M>, named: Named) -> Done {
     let (place, name) = (attribute_place(call, named).await?, attribute_name(call).await?);
-    if [ACCESS_LIST, DEFAULT_LIST].contains(&&name[..]) {
-        return Err(Error::ENODATA.into());
+    if let Some(kind) = ListKind::of_attribute(&name) {
+        let list = call.thread.context().caller().list(&place, kind).await?.ok_or(Error::ENODATA)?;
+        return return_bytes(call, shown_list(call, &list)?.bytes(), 2).await;
     }
     let value = call.thread.context().caller().attribute(&place, &name).await?;
     return_bytes(call, &value, 2).await
@@ -505,8 +494,9 @@ pub(crate) async fn setxattr<M: Machine>(call: &Call<'_, M>, named: Named) -> Do
         return Err(Error::E2BIG.into());
     }
     let value = call.memory().read_bytes(call.arg(2), call.arg(3) as usize).await?;
-    if [ACCESS_LIST, DEFAULT_LIST].contains(&&name[..]) {
-        set_list(call, &place, &name, Some(&value)).await?;
+    if let Some(kind) = ListKind::of_attribute(&name) {
+        let list = to_list(call, &value)?;
+        call.thread.context().caller().set_list(&place, kind, list).await?;
         return Ok(0);
     }
     call.thread.context().caller().set_attribute(&place, &name, Some(&value), condition).await?;
@@ -515,11 +505,11 @@ pub(crate) async fn setxattr<M: Machine>(call: &Call<'_, M>, named: Named) -> Do
 
 pub(crate) async fn removexattr<M: Machine>(call: &Call<'_, M>, named: Named) -> Done {
     let (place, name) = (attribute_place(call, named).await?, attribute_name(call).await?);
-    if [ACCESS_LIST, DEFAULT_LIST].contains(&&name[..]) {
-        set_list(call, &place, &name, None).await?;
+    let context = call.thread.context();
+    if let Some(kind) = ListKind::of_attribute(&name) {
+        context.caller().set_list(&place, kind, None).await?;
         return Ok(0);
     }
-    let context = call.thread.context();
     context.caller().set_attribute(&place, &name, None, AttributeCondition::Replace).await?;
     Ok(0)
 }

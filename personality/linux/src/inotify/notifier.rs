@@ -165,6 +165,10 @@ impl Notifier {
 }
 
 impl FileObject for Notifier {
+    fn can_signal(&self) -> bool {
+        true
+    }
+
     fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let mut done = 0;
         loop {

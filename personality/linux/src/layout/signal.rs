@@ -170,6 +170,9 @@ pub fn to_information(information: &SignalInformation) -> [u8; 128] {
             let writer = writer.i32(8, code).u32(16, process).u32(20, user).i32(24, status);
             writer.u64(32, user_ticks).u64(40, system_ticks)
         }
+        Cause::File { code, events, descriptor } => {
+            writer.i32(8, code).u64(16, events.into()).i32(24, descriptor)
+        }
         Cause::Filter { address, call, architecture } => {
             writer.i32(8, 1).u64(16, address).u32(24, call).u32(28, architecture)
         }
@@ -202,6 +205,7 @@ pub fn to_descriptor_information(information: &SignalInformation) -> [u8; 128] {
             writer.u64(56, double(32)).u64(64, double(40))
         }
         Cause::Fault { .. } => writer.u64(72, double(16)),
+        Cause::File { events, descriptor, .. } => writer.u32(28, events).i32(20, descriptor),
         Cause::Filter { .. } => {
             let writer = writer.u64(88, double(16)).u32(84, word(24));
             writer.u32(96, word(28))

@@ -1,7 +1,7 @@
 //! Tests of calls at the edges of what they accept: descriptors that only name a file, full pipes,
 //! negative ids, the longest path, settings.
 
-use crate::world::{DATA, World};
+use crate::world::{DATA, Program, World, elf};
 use crate::{EAGAIN, bytes, run, run_in};
 
 const EBADF: i64 = -9;
@@ -346,6 +346,47 @@ fn files_of_proc_that_are_mounted_over_have_their_names() {
         Ok(())
     });
 }
+
+#[test]
+fn barriers_for_all_threads_need_a_registration_that_exec_ends() {
+    let world = World::new();
+    let after = world.code(|p| {
+        Box::pin(async move {
+            assert_eq!(p.call(MEMBARRIER, &[8, 0, 0]).await?, -1, "exec ends the registration");
+            p.exit(7).await
+        })
+    });
+    world.install("/after", 0o755, &elf(after));
+    run_in(&world.clone(), async move |p| {
+        let made = || world.synchronizations();
+        let barrier = async |p: &mut Program, command, flags| p.call(MEMBARRIER, &[command, flags, 0]).await;
+        assert_eq!(barrier(p, 0, 0).await?, 127, "QUERY");
+        for (command, flags) in [(0, 1), (1, 1), (3, 0), (8, 1), (128, 0), (256, 0), (u64::MAX, 0)] {
+            assert_eq!(barrier(p, command, flags).await?, -22, "{command} {flags}");
+        }
+        assert_eq!((barrier(p, 8, 0).await?, barrier(p, 32, 0).await?), (-1, -1));
+        assert_eq!((barrier(p, 64, 0).await?, barrier(p, 8, 0).await?), (0, -1));
+        assert_eq!((barrier(p, 16, 0).await?, barrier(p, 4, 0).await?), (0, 0));
+        assert_eq!(made(), 0);
+        for (count, command) in (1..).zip([1, 2, 8, 32]) {
+            assert_eq!(barrier(p, command, 0).await?, 0);
+            assert_eq!(made(), count, "command {command}");
+        }
+        p.fork(|p| {
+            Box::pin(async move {
+                assert_eq!(p.call(MEMBARRIER, &[8, 0, 0]).await?, 0, "fork keeps it");
+                let path = p.string(DATA, "/after").await?;
+                p.call(59, &[path, 0, 0]).await?;
+                panic!("exec returned");
+            })
+        })
+        .await?;
+        assert_eq!(p.wait(0).await?.1, 0x700);
+        Ok(())
+    });
+}
+
+const MEMBARRIER: u64 = 324;
 
 fn minus_one() -> u64 {
     u64::from(u32::MAX)

@@ -1,7 +1,7 @@
 //! Tests of mounts, memory files, splices, process descriptors and inotify, through the system
 //! calls of programs.
 
-use crate::world::{DATA, World};
+use crate::world::{self, DATA, Program, World};
 use crate::{EAGAIN, bytes, run, run_in};
 
 #[test]
@@ -524,6 +524,80 @@ fn a_process_above_its_limit_of_processor_time_ends() {
         })
         .await?;
         assert_eq!(p.wait(0).await?, (2, 9));
+        Ok(())
+    });
+}
+
+#[test]
+fn writing_through_a_shared_mapping_changes_the_times_of_the_file() {
+    const STAT: u64 = DATA + 0x1000;
+    /// The times of last change of the contents and of the file, in nanoseconds.
+    async fn times(p: &mut Program, file: u64) -> Result<[u64; 2], world::Gone> {
+        assert_eq!(p.call(5, &[file, STAT]).await?, 0);
+        let mut times = [0; 2];
+        for (time, at) in times.iter_mut().zip([88, 104]) {
+            *time = p.load_u64(STAT + at).await? * 1_000_000_000 + p.load_u64(STAT + at + 8).await?;
+        }
+        Ok(times)
+    }
+    run(async |p| {
+        let path = p.string(DATA, "/file").await?;
+        let file = p.call(2, &[path, 0o102, 0o644]).await? as u64;
+        assert_eq!(p.call(1, &[file, DATA, 4096]).await?, 4096);
+        assert_eq!(p.call(77, &[file, 3 * 4096]).await?, 0);
+        let shared = p.call(9, &[0, 3 * 4096, 3, 1, file, 0]).await? as u64;
+        let private = p.call(9, &[0, 3 * 4096, 3, 2, file, 0]).await? as u64;
+        let begun = times(p, file).await?;
+        p.pass(1000).await?;
+        p.load_u64(shared).await?;
+        p.load_u64(shared + 4096).await?;
+        p.store(private, b"own").await?;
+        assert_eq!(times(p, file).await?, begun, "it was only read, and written in a copy");
+        // The first page has been read, the second one too, but has no contents, the third is new.
+        let mut last = begun;
+        for page in [0, 1, 2, 0] {
+            p.pass(1000).await?;
+            p.store(shared + 4096 * page, b"new").await?;
+            p.pass(5000).await?;
+            let now = times(p, file).await?;
+            assert!(now[0] > last[0] && now[0] == now[1], "page {page}: {now:?} after {last:?}");
+            assert!(now[0] < last[0] + 3_000_000, "the time of the write, not that of the question");
+            p.pass(1000).await?;
+            assert_eq!(times(p, file).await?, now, "page {page}: asked again");
+            last = now;
+            p.pass(1000).await?;
+            last[0] += 7_000_000;
+        }
+        // msync marks what was written before, so that what is written after it counts again.
+        p.store(shared, b"one").await?;
+        assert_eq!(p.call(26, &[shared, 4096, 1]).await?, 0);
+        p.pass(10_000).await?;
+        p.store(shared, b"two").await?;
+        let now = times(p, file).await?;
+        assert!(now[0] > last[0] + 9_000_000, "{now:?} after {last:?}");
+        // A time that is set after a write is not changed by it, and a call's time is a later one.
+        p.store(shared, b"three").await?;
+        p.store(STAT, &bytes(&[5, 6, 7, 8])).await?;
+        assert_eq!(p.call(280, &[file, 0, STAT, 0]).await?, 0);
+        assert_eq!(times(p, file).await?[0], 7_000_000_008);
+        p.store(shared, b"four").await?;
+        p.pass(5000).await?;
+        assert_eq!(p.call(18, &[file, DATA, 1, 0]).await?, 1);
+        let now = times(p, file).await?;
+        p.pass(1000).await?;
+        assert_eq!(times(p, file).await?, now);
+        assert!(now[0] == now[1] && now[0] > last[0] + 14_000_000);
+        // What is written before the mapping goes is known afterwards, with its time.
+        p.store(shared + 4096, b"five").await?;
+        assert_eq!(p.call(11, &[shared, 3 * 4096]).await?, 0);
+        p.pass(5000).await?;
+        let ended = times(p, file).await?;
+        assert!(ended[0] > now[0] && ended[0] < now[0] + 3_000_000);
+        // So is what the server writes for the program, here what it reads from the file itself.
+        let shared = p.call(9, &[0, 4096, 3, 1, file, 0]).await? as u64;
+        p.pass(1000).await?;
+        assert_eq!(p.call(17, &[file, shared, 100, 4096]).await?, 100);
+        assert!(times(p, file).await?[0] > ended[0]);
         Ok(())
     });
 }

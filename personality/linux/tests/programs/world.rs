@@ -51,8 +51,9 @@ struct MachineEnvironment(Simulated, Arc<Seeding>, AtomicI64);
 
 impl Environment for MachineEnvironment {
     fn realtime(&self) -> Timestamp {
-        let seconds = 1_000_000_000 + (self.0.now() / 1_000_000) as i64;
-        Timestamp { seconds: seconds + self.2.load(Ordering::Relaxed), nanoseconds: 0 }
+        let now = self.0.now();
+        let seconds = 1_000_000_000 + (now / 1_000_000) as i64 + self.2.load(Ordering::Relaxed);
+        Timestamp { seconds, nanoseconds: (now % 1_000_000) as u32 * 1000 }
     }
     fn set_realtime(&self, time: Timestamp) -> unix::Result<()> {
         self.2.fetch_add(time.seconds - self.realtime().seconds, Ordering::Relaxed);
@@ -250,6 +251,11 @@ impl World {
 
     pub(crate) fn now(&self) -> u64 {
         self.machine.now()
+    }
+
+    /// How often the other processors were interrupted for barriers.
+    pub(crate) fn synchronizations(&self) -> u64 {
+        self.machine.counters().synchronizations
     }
 
     pub(crate) fn machine_threads(&self) -> usize {

@@ -129,7 +129,7 @@ fn to_tty_group() -> AttributeChange {
 }
 
 async fn fill(root: &VnodeRef, terminals: &Terminals, additions: Additions) -> Result<()> {
-    let owned = |mode| NewAttributes { mode: Mode::new(mode), user: 0, group: 0, account: None };
+    let owned = |mode| NewAttributes { mode: Mode::new(mode), user: 0, group: 0, account: None, lists: None };
     let own = NODES.iter().map(|&(name, mode, major, minor)| (name, mode, DeviceNumber { major, minor }));
     for (name, mode, number) in own.chain(additions.nodes.iter().copied()) {
         let node = NewNode::Special(FileType::CharacterDevice, number);

@@ -291,7 +291,8 @@ impl Disks {
 
     async fn make_node(&self, device: &Device) -> Result<()> {
         let Some(directory) = self.directory.lock().clone() else { return Ok(()) };
-        let attributes = NewAttributes { mode: Mode::new(0o660), user: 0, group: GROUP, account: None };
+        let attributes =
+            NewAttributes { mode: Mode::new(0o660), user: 0, group: GROUP, account: None, lists: None };
         let node = NewNode::Special(FileType::BlockDevice, device.number());
         match directory.create(device.name().as_bytes(), node, attributes).await {
             Ok(_) | Err(Error::EEXIST) => Ok(()),

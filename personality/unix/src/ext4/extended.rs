@@ -1,10 +1,10 @@
 //! Extended attributes.
 
 use super::node::Node;
-use crate::vfs::AttributeCondition;
+use crate::vfs::{AccessList, AttributeCondition, ListKind, Mode};
 use crate::{Error, Result};
 use alloc::vec::Vec;
-use ninep::{Body, Call};
+use ninep::{Body, Call, Qid};
 
 /// The largest extended attribute (XATTR_SIZE_MAX).
 const MAXIMUM: u64 = 65536;
@@ -18,6 +18,28 @@ pub(super) struct AttributeNames {
     pub(super) known: Option<Vec<u8>>,
     /// How often attributes were set and removed.
     changes: u32,
+}
+
+/// The access control lists of a file.
+#[derive(Default)]
+pub(super) struct Lists {
+    loaded: bool,
+    access: Option<AccessList>,
+    default: Option<AccessList>,
+}
+
+impl Lists {
+    fn set(&mut self, kind: ListKind, list: Option<AccessList>) {
+        match kind {
+            ListKind::Access => self.access = list,
+            ListKind::Default => self.default = list,
+        }
+    }
+}
+
+/// The list that is the value of an attribute.
+fn list_of(value: Option<&[u8]>) -> Result<Option<AccessList>> {
+    value.map_or(Ok(None), AccessList::read)
 }
 
 impl AttributeNames {
@@ -85,7 +107,9 @@ impl Node {
         value: Option<&[u8]>,
         condition: AttributeCondition,
     ) -> Result<()> {
-        if name.starts_with(INTERPRETED) {
+        let kind = ListKind::of_attribute(name);
+        let list = kind.map_or(Ok(None), |_| list_of(value))?;
+        if name.starts_with(INTERPRETED) && kind.is_none() {
             return Err(Error::EOPNOTSUPP);
         }
         if value.is_none() && !self.has_attribute(name).await? {
@@ -114,7 +138,46 @@ impl Node {
         // The attribute is set, and the server says whether it could, when the number is forgotten.
         self.file_system.change(&Call::Clunk { fid: fid.number }).await?;
         self.attribute_names.lock().change();
+        if let Some(kind) = kind {
+            self.lists.lock().set(kind, list);
+        }
         self.status_changed();
         Ok(())
+    }
+
+    /// Loads the access control lists of a file that was found, if the file server says that it has
+    /// some.
+    pub(super) async fn load_lists(&self) -> Result<()> {
+        if self.attributes.lock().qid.kind & Qid::LISTS == 0 || self.lists.lock().loaded {
+            return Ok(());
+        }
+        for kind in [ListKind::Access, ListKind::Default] {
+            if self.has_attribute(kind.attribute()).await? {
+                let value = self.load_attribute(kind.attribute()).await?;
+                self.lists.lock().set(kind, list_of(Some(&value)).map_err(|_| Error::EIO)?);
+            }
+        }
+        self.lists.lock().loaded = true;
+        Ok(())
+    }
+
+    /// An access control list of the file.
+    pub(super) fn list_of_kind(&self, kind: ListKind) -> Option<AccessList> {
+        let lists = self.lists.lock();
+        match kind {
+            ListKind::Access => lists.access.clone(),
+            ListKind::Default => lists.default.clone(),
+        }
+    }
+
+    /// Changes the access control list as a new mode says.
+    pub(super) async fn change_list(&self, mode: Mode) -> Result<()> {
+        let Some(list) = self.list_of_kind(ListKind::Access) else { return Ok(()) };
+        let changed = list.with_mode(mode)?;
+        if changed == list {
+            return Ok(());
+        }
+        let name = ListKind::Access.attribute();
+        self.write_attribute(name, Some(changed.bytes()), AttributeCondition::Any).await
     }
 }

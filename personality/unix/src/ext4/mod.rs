@@ -83,7 +83,7 @@ fn check_options(options: &[u8], mut read_only: bool) -> Result<bool> {
     for option in options.split(|&byte| byte == b',').filter(|option| !option.is_empty()) {
         match option {
             b"ro" => read_only = true,
-            b"rw" | b"defaults" | b"data=ordered" | b"barrier" | b"barrier=1" | b"user_xattr" | b"noacl" => {}
+            b"rw" | b"defaults" | b"data=ordered" | b"barrier" | b"barrier=1" | b"user_xattr" | b"acl" => {}
             b"errors=remount-ro" | b"errors=continue" | b"nodiscard" | b"lazytime" | b"nolazytime" => {}
             b"auto_da_alloc" | b"delalloc" | b"block_validity" | b"nouid32" | b"noquota" | b"relatime" => {}
             option if option.starts_with(b"commit=") || option.starts_with(b"stripe=") => {}
@@ -161,6 +161,7 @@ impl Ext4 {
         });
         let reply = file_system.session.call(&Call::GetAttributes { fid: fid.number }).await?;
         let root = file_system.node(fid, reply.read(Body::attributes)?, None)?;
+        root.load_lists().await?;
         *file_system.root.lock() = Arc::downgrade(&root);
         // The root directory stays as long as the mount, which has it.
         file_system.load_status().await?;

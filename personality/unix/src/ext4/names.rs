@@ -2,7 +2,9 @@
 
 use super::node::Node;
 use crate::v9fs::list;
-use crate::vfs::{DirectoryEntry, FileType, NewAttributes, NewNode, RenameEnd, VnodeRef, same};
+use crate::vfs::{
+    AttributeCondition, DirectoryEntry, FileType, NewAttributes, NewLists, NewNode, RenameEnd, VnodeRef, same,
+};
 use crate::{Error, Result};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
@@ -105,6 +107,7 @@ impl Node {
         let fid = session.fid();
         let reply = session.call(&Call::Find { fid: self.fid(), new: fid.number, name }).await?;
         let node = self.file_system.node(fid, reply.read(Body::attributes)?, Some((self.this()?, name)))?;
+        node.load_lists().await?;
         self.keep(name, &node);
         Ok(node)
     }
@@ -157,11 +160,26 @@ impl Node {
         self.file_system.changed();
         let reply = session.call(&call).await?;
         let made = self.file_system.node(fid, reply.read(Body::attributes)?, Some((self.this()?, name)))?;
-        // Files inherit none.
+        // The file server lets files inherit none.
         made.attribute_names.lock().known = Some(Vec::new());
+        if let Some(lists) = attributes.lists
+            && let Err(error) = made.begin_lists(&lists).await
+        {
+            let directory = made.is_directory();
+            self.file_system.change(&Call::UnlinkAt { fid: self.fid(), name, directory }).await?;
+            return Err(error);
+        }
         self.keep(name, &made);
         self.entries_changed(i64::from(made.is_directory()));
         Ok(made)
+    }
+
+    async fn begin_lists(&self, lists: &NewLists) -> Result<()> {
+        for (kind, list) in lists.kept() {
+            let value = Some(list.bytes());
+            self.write_attribute(kind.attribute(), value, AttributeCondition::Any).await?;
+        }
+        Ok(())
     }
 
     /// Adds a name of a file.

@@ -2,17 +2,18 @@
 
 use super::Ext4;
 use super::data::Data;
-use super::extended::AttributeNames;
+use super::extended::{AttributeNames, Lists};
 use crate::sync::{Mutex, SpinLock};
 use crate::v9fs::{Fid, metadata, type_of};
 use crate::vfs::{
-    AttributeChange, AttributeCondition, DirectoryEntry, FileMemory, FileSystem, FileType, Hooks, Link,
-    Metadata, Mode, NewAttributes, NewNode, RenameEnd, SetTime, Vnode, VnodeRef, WriteAt,
+    AccessList, AttributeChange, AttributeCondition, DirectoryEntry, FileMemory, FileSystem, FileType, Hooks,
+    Link, ListKind, Metadata, Mode, NewAttributes, NewNode, RenameEnd, SetTime, Vnode, VnodeRef, WriteAt,
 };
 use crate::{AttemptError, Error, MaybeReady, Result, Timestamp, UserBuffer};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::time::Duration;
 use ninep::{Attributes, Body, Call, Mapped, SpaceChange, Time};
 
 /// A file.
@@ -24,7 +25,7 @@ pub(super) struct Node {
     /// The file's number at the file server.
     fid: Arc<Fid>,
     /// The attributes, except for the size of a regular file.
-    attributes: SpinLock<Attributes>,
+    pub(super) attributes: SpinLock<Attributes>,
     /// Which times the file server does not have.
     late: SpinLock<Late>,
     /// A directory and a name under which it was found.
@@ -32,6 +33,7 @@ pub(super) struct Node {
     hooks: Hooks,
     /// The names of the extended attributes, once they are known.
     pub(super) attribute_names: SpinLock<AttributeNames>,
+    pub(super) lists: SpinLock<Lists>,
     /// How many names are kept with this node.
     pub(super) kept: AtomicU32,
     regular: Option<Regular>,
@@ -94,6 +96,7 @@ impl Node {
             place: SpinLock::new(place.map(|(parent, name)| (parent, name.to_vec()))),
             hooks: Hooks::default(),
             attribute_names: SpinLock::new(AttributeNames::default()),
+            lists: SpinLock::new(Lists::default()),
             kept: AtomicU32::new(0),
             regular,
         }))
@@ -171,13 +174,35 @@ impl Node {
 
     /// Records that the contents are changed now, which the file server learns later.
     fn modified_now(&self) {
+        // Writes through mappings were earlier.
+        let _age = self.mapped_write();
         let now = self.now();
+        self.modified_at(now, now);
+    }
+
+    fn modified_at(&self, modified: Time, changed: Time) {
         {
             let mut attributes = self.attributes.lock();
-            (attributes.modified, attributes.changed) = (now, now);
+            (attributes.modified, attributes.changed) = (modified, changed);
         }
         self.late.lock().modified = true;
         self.is_dirty();
+    }
+
+    /// How long ago a program has written through a mapping, if that is not known yet.
+    fn mapped_write(&self) -> Option<Duration> {
+        let regular = self.regular.as_ref()?;
+        let memory = regular.memory.lock().clone()?;
+        memory.take_written()
+    }
+
+    /// Takes over the time at which a program has written through a mapping.
+    fn note_mapped_write(&self) {
+        if let Some(age) = self.mapped_write() {
+            let written = self.file_system.environment.realtime().before(age);
+            let changed = timestamp(self.attributes.lock().changed).max(written);
+            self.modified_at(time(written), time(changed));
+        }
     }
 
     fn is_dirty(&self) {
@@ -267,6 +292,7 @@ impl Node {
 
     /// Gives the file server the data and the times that it does not have.
     pub(super) async fn write_back(&self) -> Result<()> {
+        self.note_mapped_write();
         let memory = self.regular.as_ref().and_then(|regular| regular.memory.lock().clone());
         let late = *self.late.lock();
         let mut written = Ok(());
@@ -322,6 +348,7 @@ impl Node {
     }
 
     async fn change_attributes(&self, change: AttributeChange) -> Result<()> {
+        self.note_mapped_write();
         let now = self.now();
         let set = |time: Option<SetTime>| {
             time.map(|time| match time {
@@ -363,6 +390,9 @@ impl Node {
             // The file server may have taken set-id bits away.
             let reply = self.file_system.session.call(&Call::GetAttributes { fid: self.fid() }).await?;
             self.attributes.lock().mode = reply.read(Body::attributes)?.mode;
+        }
+        if let Some(mode) = mode {
+            self.change_list(Mode::new(mode as u16)).await?;
         }
         Ok(())
     }
@@ -434,6 +464,7 @@ impl Vnode for Node {
     }
 
     fn metadata(&self) -> Metadata {
+        self.note_mapped_write();
         let attributes = *self.attributes.lock();
         let times = [attributes.accessed, attributes.modified, attributes.changed].map(timestamp);
         let size = self.regular.as_ref().map_or(attributes.size, |regular| regular.data.size());
@@ -590,6 +621,22 @@ impl Vnode for Node {
         }
         self.is_dirty();
         Ok(memory)
+    }
+
+    fn note_mapped_writes(&self) {
+        self.note_mapped_write();
+    }
+
+    fn keeps_lists(&self) -> bool {
+        true
+    }
+
+    fn access_list(&self) -> Option<AccessList> {
+        self.list_of_kind(ListKind::Access)
+    }
+
+    fn default_list(&self) -> Option<AccessList> {
+        self.list_of_kind(ListKind::Default)
     }
 
     fn has_attributes(&self) -> bool {

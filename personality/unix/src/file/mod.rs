@@ -13,9 +13,11 @@ pub use object::{CloseListener, DeviceDriver, FileObject, Io, Positions};
 pub use transfer::{Whence, transfer};
 
 use crate::account::{Account, Charge, FILE_BYTES};
+use crate::credentials::Credentials;
 use crate::pipe::PipeEnd;
 use crate::poll::{PollQueue, Readiness};
-use crate::process_context::ProcessId;
+use crate::process::{ExactPid, Pid};
+use crate::signal::Signal;
 use crate::socket::UnixSocket;
 use crate::sync::{Mutex, SpinLock};
 use crate::vfs::{
@@ -28,13 +30,24 @@ use alloc::vec::Vec;
 use core::any::Any;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// The process or group that gets SIGIO and SIGURG for a file (F_SETOWN).
+/// What gets signals for a file (F_SETOWN).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SignalOwner {
+pub enum SignalTarget {
     /// The signals go to a process.
-    Process(ProcessId),
+    Process(ExactPid),
+    /// The signals go to a thread of a process.
+    Thread(ExactPid, Pid),
     /// The signals go to a process group.
-    Group(ProcessId),
+    Group(Pid),
+}
+
+/// What gets signals for a file, and by whose rights.
+#[derive(Clone, Debug)]
+pub struct SignalOwner {
+    /// What gets them.
+    pub target: SignalTarget,
+    /// The credentials of the thread that said so: it must be allowed to signal the target.
+    pub setter: Arc<Credentials>,
 }
 
 /// An open file description: shared by the descriptors that dup(2), fork(2) and descriptor passing
@@ -52,10 +65,13 @@ pub struct OpenFile {
     flags: AtomicU32,
     position: Mutex<Position>,
     signal_owner: SpinLock<Option<SignalOwner>>,
+    signal: SpinLock<Option<Signal>>,
     counted_as_writer: AtomicBool,
     linking_forbidden: AtomicBool,
     /// The listeners that are called when the description is closed.
     close_listeners: SpinLock<Vec<Weak<dyn CloseListener>>>,
+    /// What a front end keeps as long as the description is open.
+    kept: SpinLock<Option<Arc<dyn Any + Send + Sync>>>,
     /// The charge for the description itself, to the account of the user that first had a
     /// descriptor of it.
     charge: SpinLock<Option<Charge>>,
@@ -87,9 +103,11 @@ impl OpenFile {
             flags: AtomicU32::new(flags.bits()),
             position: Mutex::new(Position::default()),
             signal_owner: SpinLock::new(None),
+            signal: SpinLock::new(None),
             counted_as_writer: AtomicBool::new(false),
             linking_forbidden: AtomicBool::new(false),
             close_listeners: SpinLock::new(Vec::new()),
+            kept: SpinLock::new(None),
             charge: SpinLock::new(None),
         })
     }
@@ -193,14 +211,25 @@ impl OpenFile {
         if refused { Err(Error::EBADF) } else { Ok(()) }
     }
 
-    /// The process or group that gets signals for this file.
+    /// What gets signals for this file.
     pub fn signal_owner(&self) -> Option<SignalOwner> {
-        *self.signal_owner.lock()
+        self.signal_owner.lock().clone()
     }
 
-    /// Sets which process or group gets signals for this file.
-    pub fn set_signal_owner(&self, owner: Option<SignalOwner>) {
-        *self.signal_owner.lock() = owner;
+    /// Sets what gets signals for this file, as a thread with the credentials `setter` may.
+    pub fn set_signal_owner(&self, target: Option<SignalTarget>, setter: Arc<Credentials>) {
+        *self.signal_owner.lock() = target.map(|target| SignalOwner { target, setter });
+    }
+
+    /// The signal that says what has happened when the file becomes ready (F_SETSIG); `None` for
+    /// SIGIO, which does not say it.
+    pub fn signal(&self) -> Option<Signal> {
+        *self.signal.lock()
+    }
+
+    /// Sets that signal.
+    pub fn set_signal(&self, signal: Option<Signal>) {
+        *self.signal.lock() = signal;
     }
 
     /// The file's type.
@@ -292,6 +321,11 @@ impl OpenFile {
             Some(object) => object.readiness(),
             None => Readiness::READ | Readiness::WRITE,
         }
+    }
+
+    /// Whether the file can signal an owner when it becomes ready (O_ASYNC).
+    pub fn can_signal(&self) -> bool {
+        self.object.as_ref().is_some_and(|object| object.can_signal())
     }
 
     /// The queue of the threads that wait for it.
@@ -445,6 +479,34 @@ impl OpenFile {
         let mut listeners = self.close_listeners.lock();
         listeners.retain(|listener| listener.strong_count() > 0);
         listeners.push(listener);
+    }
+
+    /// Adds a listener as [`OpenFile::add_close_listener`] does, unless one of its type is there,
+    /// which is returned then.
+    pub fn add_only_close_listener<T: CloseListener>(&self, listener: Weak<T>) -> Option<Arc<T>> {
+        let mut listeners = self.close_listeners.lock();
+        // The lock is released before a listener is dropped.
+        let others: Vec<Arc<dyn CloseListener>> = listeners.iter().filter_map(Weak::upgrade).collect();
+        let of_type = |other: &Arc<dyn CloseListener>| {
+            let other: Arc<dyn Any + Send + Sync> = other.clone();
+            other.downcast::<T>().ok()
+        };
+        let found = others.iter().find_map(of_type);
+        if found.is_none() {
+            listeners.push(listener);
+        }
+        drop(listeners);
+        found
+    }
+
+    /// What is kept with the description until it is closed.
+    pub fn kept(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.kept.lock().clone()
+    }
+
+    /// Keeps something instead until the description is closed. Returns what was kept before.
+    pub fn keep(&self, new: Option<Arc<dyn Any + Send + Sync>>) -> Option<Arc<dyn Any + Send + Sync>> {
+        core::mem::replace(&mut *self.kept.lock(), new)
     }
 
     /// The listeners that are called when the description is closed.

@@ -92,6 +92,12 @@ pub trait FileObject: Any + Send + Sync {
         None
     }
 
+    /// Whether the object can signal an owner when it becomes ready (O_ASYNC). An object that
+    /// becomes ready by signals must not.
+    fn can_signal(&self) -> bool {
+        self.pipe_end().is_some() || self.terminal().is_some() || self.file_type() == FileType::Socket
+    }
+
     /// When a waiting read (or write) is attempted for the last time; `None` if it may wait without
     /// end.
     fn deadline(&self, io: &Io<'_>, write: bool) -> Option<Duration> {

@@ -106,8 +106,13 @@ impl Unpacking {
             directory = directory_in(&directory, name).await?;
             name = next;
         }
-        let attributes =
-            NewAttributes { mode: entry.mode, user: entry.user, group: entry.group, account: None };
+        let attributes = NewAttributes {
+            mode: entry.mode,
+            user: entry.user,
+            group: entry.group,
+            account: None,
+            lists: None,
+        };
         if entry.file_type == FileType::Directory {
             let made = directory_in(&directory, name).await?;
             set_attributes(&made, entry).await?;
@@ -155,7 +160,8 @@ impl Unpacking {
 async fn directory_in(directory: &VnodeRef, name: &[u8]) -> Result<VnodeRef, Error> {
     match directory.lookup(name).await {
         Err(Error::ENOENT) => {
-            let attributes = NewAttributes { mode: Mode::new(0o755), user: 0, group: 0, account: None };
+            let attributes =
+                NewAttributes { mode: Mode::new(0o755), user: 0, group: 0, account: None, lists: None };
             directory.create(name, NewNode::Directory, attributes).await
         }
         found => found,

@@ -8,6 +8,7 @@ use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
+use core::time::Duration;
 use mach::vm::{CopyStrategy, DataRequest, DataReturn, LockRequest, Pager, ReturnPages, Vm, VmObject};
 use mach::{KernError, KernResult, Machine};
 
@@ -26,9 +27,10 @@ impl<M: Machine> MemoryProvider for ObjectProvider<M> {
                 let pager = Arc::new(InitialPager(contents.clone()));
                 VmObject::paged(&self.0, pager, size, CopyStrategy::Symmetric)
             }
-            None => VmObject::anonymous(&self.0),
+            None => VmObject::anonymous_of_size(&self.0, 0),
         };
         let object = object.map_err(map_error)?;
+        object.note_mapped_writes();
         Ok(Arc::new(ObjectMemory::new(
             object,
             quota,
@@ -41,6 +43,7 @@ impl<M: Machine> MemoryProvider for ObjectProvider<M> {
         let size = size.next_multiple_of(PAGE);
         let pager = Arc::new(StorePager(store));
         let object = VmObject::paged(&self.0, pager, size, CopyStrategy::Symmetric).map_err(map_error)?;
+        object.note_mapped_writes();
         // All pages may have contents in the store, so none is new and charged.
         let state = State { size, initial: u64::MAX, written: BTreeSet::new() };
         Ok(Arc::new(ObjectMemory::new(object, Arc::new(Unlimited), state, true)))
@@ -336,6 +339,11 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
             };
         }
         None
+    }
+
+    fn take_written(&self) -> Option<Duration> {
+        let first = self.object.take_mapped_writes()?;
+        Some(Duration::from_micros(self.object.vm().machine().now().saturating_sub(first)))
     }
 
     fn write_back(&self, offset: u64, end: u64, forget: bool) -> MaybeReady<'_, Result<()>> {

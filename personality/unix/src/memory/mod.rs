@@ -32,7 +32,7 @@ use crate::vfs::{Access, Location, MountFlags, Seals};
 use crate::{Error, Result};
 use alloc::sync::Arc;
 use core::ops::Range;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use mach::machine::Protection;
 use mach::vm::{MapRequest, Placement, VmMap, VmObject};
 use mach::{KernError, Machine};
@@ -132,6 +132,8 @@ pub struct Memory<M: Machine> {
     details: SpinLock<Details>,
     /// How many bytes a stack may grow to (RLIMIT_STACK).
     stack_limit: AtomicU64,
+    /// What the front end has noted about the address space, in its own way.
+    notes: AtomicU32,
 }
 
 /// After this many pages, bringing in a range lets other tasks run.
@@ -156,6 +158,7 @@ impl<M: Machine> Memory<M> {
             regions: macadamia_sync::Mutex::new(regions),
             details: SpinLock::new(Details::default()),
             stack_limit: AtomicU64::new(8 << 20),
+            notes: AtomicU32::new(0),
         };
         host.create_task_of(layout.low, layout.high, memory).await.map_err(map_error)
     }
@@ -174,6 +177,7 @@ impl<M: Machine> Memory<M> {
             // Relaxed ordering, here and below: the limit is a plain number that orders nothing
             // else.
             stack_limit: AtomicU64::new(task.stack_limit.load(Ordering::Relaxed)),
+            notes: AtomicU32::new(task.notes.load(Ordering::Relaxed)),
         };
         task.create_child(true, memory).await.map_err(map_error)
     }
@@ -191,6 +195,12 @@ impl<M: Machine> Memory<M> {
     /// Which front end serves the program.
     pub fn front_end(&self) -> FrontEndNumber {
         self.front_end
+    }
+
+    /// What the front end has noted about the address space. A copy of the address space has the
+    /// same notes.
+    pub fn notes(&self) -> &AtomicU32 {
+        &self.notes
     }
 
     /// The addresses of the program's text, arguments, environment and stack.

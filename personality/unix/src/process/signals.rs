@@ -1,8 +1,9 @@
 //! Generating signals (kill(2), tgkill(2), sigqueue(3)): permission, target, stop and continue.
 
-use super::records::{ExitStatus, Phase, Stop};
+use super::records::{ExitStatus, Phase, Process, Stop};
 use super::table::{Table, Wake};
 use super::{Pid, Resource};
+use crate::file::{SignalOwner, SignalTarget};
 use crate::signal::{
     Action, Cause, ChildEvent, DefaultAction, Disposition, Signal, SignalInformation, SignalSet,
 };
@@ -154,6 +155,39 @@ impl Table {
         for pid in self.group_members(group) {
             self.generate_for_process(pid, information);
         }
+    }
+
+    /// Signals the owner of a file, as far as the thread that made it the owner may. If a signal
+    /// that says what has happened finds no room, SIGIO says that something has.
+    pub fn signal_for_file(&mut self, owner: &SignalOwner, information: SignalInformation) {
+        let recipients: Vec<(Pid, Recipient)> = match owner.target {
+            SignalTarget::Process(exact) if self.exact_process(exact).is_ok() => {
+                Vec::from([(exact.pid(), Recipient::Process(exact.pid()))])
+            }
+            SignalTarget::Thread(exact, tid)
+                if self.exact_process(exact).is_ok()
+                    && self.thread(tid).is_ok_and(|thread| thread.pid == exact.pid()) =>
+            {
+                Vec::from([(exact.pid(), Recipient::Thread(tid))])
+            }
+            SignalTarget::Group(group) => {
+                self.group_members(group).into_iter().map(|pid| (pid, Recipient::Process(pid))).collect()
+            }
+            SignalTarget::Process(_) | SignalTarget::Thread(..) => return,
+        };
+        for (pid, recipient) in recipients {
+            let may = |process: &Process| owner.setter.may_signal_for_file(&process.credentials);
+            if self.process(pid).is_ok_and(may)
+                && self.generate(recipient, information, true) == Err(Error::EAGAIN)
+            {
+                let _ = self.generate(recipient, SignalInformation::system(Signal::IO), true);
+            }
+        }
+    }
+
+    /// Whether a thread, a process or a group has this id.
+    pub fn has_id(&self, id: Pid) -> bool {
+        self.processes.contains_key(&id) || self.threads.contains_key(&id) || self.groups.contains_key(&id)
     }
 
     /// Raises a signal that an instruction of thread `tid` caused. The program cannot put it off:

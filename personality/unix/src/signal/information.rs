@@ -67,6 +67,15 @@ pub enum Cause {
         /// The system time of the child.
         system_time: Duration,
     },
+    /// A file has become ready, for which a signal of this number was asked (F_SETSIG).
+    File {
+        /// What has happened, in the numbering of the front end.
+        code: i32,
+        /// The events of poll(2) that this means, in the numbering of the front end.
+        events: u32,
+        /// The descriptor of the file.
+        descriptor: i32,
+    },
     /// A filter of system calls did not allow a call (SYS_SECCOMP); `error` is the filter's value.
     Filter {
         /// The address after the instruction that made the call.

@@ -134,8 +134,13 @@ impl Tmpfs {
     }
 
     fn root_node(self: &Arc<Tmpfs>, options: &TmpfsOptions) -> Result<Arc<Node>> {
-        let attributes =
-            NewAttributes { mode: options.mode, user: options.user, group: options.group, account: None };
+        let attributes = NewAttributes {
+            mode: options.mode,
+            user: options.user,
+            group: options.group,
+            account: None,
+            lists: None,
+        };
         let root = Node::new(self, FileType::Directory, Content::directory(), attributes)?;
         root.become_root();
         Ok(root)

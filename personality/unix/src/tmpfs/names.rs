@@ -6,8 +6,9 @@ use super::node::{Content, Node};
 use crate::file::FileObject;
 use crate::sync::SpinLock;
 use crate::vfs::{
-    AttributeChange, AttributeCondition, DirectoryEntry, FileMemory, FileSystem, FileType, Hooks, Link,
-    Metadata, NewAttributes, NewNode, OpenContext, Opened, RenameEnd, SealFlags, Vnode, VnodeRef, WriteAt,
+    AccessList, AttributeChange, AttributeCondition, DirectoryEntry, FileMemory, FileSystem, FileType, Hooks,
+    Link, ListKind, Metadata, NewAttributes, NewNode, OpenContext, Opened, RenameEnd, SealFlags, Vnode,
+    VnodeRef, WriteAt,
 };
 use crate::{AttemptError, Error, MaybeReady, Result, UserBuffer};
 use alloc::sync::Arc;
@@ -433,8 +434,24 @@ impl Vnode for Node {
         self.was_read(age);
     }
 
+    fn note_mapped_writes(&self) {
+        Node::note_mapped_writes(self);
+    }
+
     fn memory(&self) -> Result<Arc<dyn FileMemory>> {
         self.file_memory().cloned().map_err(|_| Error::ENODEV)
+    }
+
+    fn keeps_lists(&self) -> bool {
+        true
+    }
+
+    fn access_list(&self) -> Option<AccessList> {
+        self.list(ListKind::Access)
+    }
+
+    fn default_list(&self) -> Option<AccessList> {
+        self.list(ListKind::Default)
     }
 
     fn has_attributes(&self) -> bool {

@@ -5,10 +5,10 @@ use super::directory::Entries;
 use super::{FILE_ROOM, Tmpfs};
 use crate::account::Charge;
 use crate::file::FileObject;
-use crate::sync::{Mutex, SpinLock};
+use crate::sync::{Mutex, SpinGuard, SpinLock};
 use crate::vfs::{
-    AttributeChange, AttributeCondition, DeviceNumber, FileMemory, FileType, Hooks, Metadata, Mode,
-    NewAttributes, PAGE_SIZE, SealFlags, SetTime, WriteAt,
+    AccessList, AttributeChange, AttributeCondition, DeviceNumber, FileMemory, FileType, Hooks, ListKind,
+    Metadata, Mode, NewAttributes, NewLists, PAGE_SIZE, SealFlags, SetTime, WriteAt,
 };
 use crate::{AttemptError, Error, MaybeReady, Result, Timestamp, UserBuffer};
 use alloc::boxed::Box;
@@ -16,11 +16,21 @@ use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::cmp::Ordering;
+use core::sync::atomic::AtomicU8;
+use core::sync::atomic::Ordering::Relaxed;
 
 /// A directory, and a name in it.
 type Place = (Weak<Node>, Arc<[u8]>);
 /// Extended attributes: values by name.
 type ExtendedAttributes = BTreeMap<Box<[u8]>, Box<[u8]>>;
+
+/// A bit for each access control list that the file has.
+fn list_bit(kind: ListKind) -> u8 {
+    match kind {
+        ListKind::Access => 1,
+        ListKind::Default => 2,
+    }
+}
 
 /// A file of a tmpfs.
 pub(super) struct Node {
@@ -36,6 +46,9 @@ pub(super) struct Node {
     pub(super) place: SpinLock<Option<Place>>,
     pub(super) hooks: Hooks,
     extended: SpinLock<ExtendedAttributes>,
+    /// Which access control lists are among the extended attributes ([`list_bit`]). It is written
+    /// while these are locked, and accesses are relaxed, as a list may be set at any time.
+    lists: AtomicU8,
     /// Locked while the size may change.
     resizing: Mutex<()>,
     /// The charge for the bytes of [`Attributes::held`], to the user that made the file.
@@ -110,11 +123,12 @@ impl Node {
         let hooks = Hooks::default();
         // Only files that are made for it can be sealed.
         hooks.seals.begin(SealFlags::SEAL);
-        Ok(Arc::new_cyclic(|this| Node {
+        let lists = attributes.lists;
+        let node = Arc::new_cyclic(|this| Node {
             this: this.clone(),
             file_system: file_system.clone(),
             // Relaxed ordering: the numbers have to be unique, and order nothing else.
-            number: file_system.next_number.fetch_add(1, core::sync::atomic::Ordering::Relaxed),
+            number: file_system.next_number.fetch_add(1, Relaxed),
             file_type,
             content,
             attributes: SpinLock::new(Attributes {
@@ -133,9 +147,12 @@ impl Node {
             place: SpinLock::new(None),
             hooks,
             extended: SpinLock::new(BTreeMap::new()),
+            lists: AtomicU8::new(0),
             resizing: Mutex::new(()),
             charge,
-        }))
+        });
+        lists.map_or(Ok(()), |lists| node.begin_lists(&lists))?;
+        Ok(node)
     }
 
     pub(super) fn become_root(&self) {
@@ -211,7 +228,20 @@ impl Node {
         let _ = self.change_charge(0, bytes);
     }
 
+    /// Takes over the time at which a program has written through a mapping.
+    pub(super) fn note_mapped_writes(&self) {
+        if let Content::Regular { memory } = &self.content
+            && let Some(age) = memory.take_written()
+        {
+            let time = self.file_system.environment.realtime().before(age);
+            let mut attributes = self.attributes.lock();
+            attributes.modified = time;
+            attributes.changed = attributes.changed.max(time);
+        }
+    }
+
     pub(super) fn status(&self) -> Metadata {
+        self.note_mapped_writes();
         let blocks = match &self.content {
             Content::Regular { memory } => memory.pages() * (PAGE_SIZE as u64 / 512),
             _ => 0,
@@ -281,12 +311,20 @@ impl Node {
         // file.
         let count = memory.write(offset, room, from).await?;
         let end = offset + count as u64;
+        let mut attributes = self.modified_now(memory);
+        attributes.size = attributes.size.max(end);
+        Ok((count, end))
+    }
+
+    /// The attributes of the file after it has been changed now: later than by any write through a
+    /// mapping before.
+    fn modified_now(&self, memory: &Arc<dyn FileMemory>) -> SpinGuard<'_, Attributes> {
+        let _earlier = memory.take_written();
         let now = self.file_system.environment.realtime();
         let mut attributes = self.attributes.lock();
-        attributes.size = attributes.size.max(end);
         attributes.modified = now;
         attributes.changed = now;
-        Ok((count, end))
+        attributes
     }
 
     /// How many bytes seals let a write at `offset` write; `EPERM` if none.
@@ -316,9 +354,8 @@ impl Node {
     pub(super) async fn resize(&self, size: u64) -> Result<()> {
         let memory = self.file_memory()?;
         let _resizing = self.resizing.lock().await;
-        let now = self.file_system.environment.realtime();
         {
-            let mut attributes = self.attributes.lock();
+            let attributes = self.attributes.lock();
             let forbidden = match size.cmp(&attributes.size) {
                 Ordering::Less => SealFlags::SHRINK,
                 Ordering::Equal => SealFlags::empty(),
@@ -327,10 +364,8 @@ impl Node {
             if self.hooks.seals.flags().intersects(forbidden) {
                 return Err(Error::EPERM);
             }
-            attributes.size = size;
-            attributes.modified = now;
-            attributes.changed = now;
         }
+        self.modified_now(memory).size = size;
         memory.truncate(size).await;
         Ok(())
     }
@@ -355,13 +390,10 @@ impl Node {
             return Err(Error::EPERM);
         }
         memory.allocate(offset, length, punch).await?;
-        let now = self.file_system.environment.realtime();
-        let mut attributes = self.attributes.lock();
+        let mut attributes = self.modified_now(memory);
         if !keep_size && !punch {
             attributes.size = attributes.size.max(offset + length);
         }
-        attributes.modified = now;
-        attributes.changed = now;
         Ok(())
     }
 
@@ -377,6 +409,10 @@ impl Node {
     }
 
     pub(super) fn change_attributes(&self, change: &AttributeChange) {
+        self.note_mapped_writes();
+        if let Some(mode) = change.mode {
+            self.change_list(mode);
+        }
         let now = self.file_system.environment.realtime();
         let time = |set: SetTime| match set {
             SetTime::Now => now,
@@ -416,6 +452,36 @@ impl Node {
         self.extended.lock().get(name).map(|value| value.to_vec()).ok_or(Error::ENODATA)
     }
 
+    /// An access control list of the file.
+    pub(super) fn list(&self, kind: ListKind) -> Option<AccessList> {
+        if self.lists.load(Relaxed) & list_bit(kind) == 0 {
+            return None;
+        }
+        // Only well-formed lists are kept.
+        self.extended.lock().get(kind.attribute()).and_then(|bytes| AccessList::read(bytes).ok()?)
+    }
+
+    /// Gives the file the lists of a new one. `ENOSPC`.
+    pub(super) fn begin_lists(&self, lists: &NewLists) -> Result<()> {
+        let set = |(kind, list): (ListKind, &AccessList)| {
+            self.set_extended(kind.attribute(), Some(list.bytes()), AttributeCondition::Any)
+        };
+        lists.kept().try_for_each(set)
+    }
+
+    /// Changes the access control list as a new mode says.
+    fn change_list(&self, mode: Mode) {
+        let Some(list) = self.list(ListKind::Access) else { return };
+        let mut extended = self.extended.lock();
+        let value = extended.get_mut(ListKind::Access.attribute());
+        if let (Some(value), Ok(changed)) = (value, list.with_mode(mode)) {
+            // The list is as long as before, unless it has been replaced meanwhile.
+            if value.len() == changed.bytes().len() {
+                value.copy_from_slice(changed.bytes());
+            }
+        }
+    }
+
     pub(super) fn is_extended(&self) -> bool {
         !self.extended.lock().is_empty()
     }
@@ -445,10 +511,16 @@ impl Node {
                     }
                     self.take_room((name.len() + value.len()) as u64)?;
                     let old = extended.insert(name.into(), value.into());
+                    if let Some(kind) = ListKind::of_attribute(name) {
+                        self.lists.fetch_or(list_bit(kind), Relaxed);
+                    }
                     self.give_room(old.map_or(0, |old| (name.len() + old.len()) as u64));
                 }
                 (None, _, true) => {
                     let old = extended.remove(name);
+                    if let Some(kind) = ListKind::of_attribute(name) {
+                        self.lists.fetch_and(!list_bit(kind), Relaxed);
+                    }
                     self.give_room(old.map_or(0, |old| (name.len() + old.len()) as u64));
                 }
             }

@@ -1,6 +1,7 @@
 //! Operations on attributes: stat, access, chmod, chown, utimens, truncate, extended attributes,
 //! statfs, mount.
 
+use super::access_list::{AccessList, ListKind};
 use super::metadata::{AttributeChange, FileSystemStatus, FileType, Metadata, Mode, OFFSET_MAXIMUM, SetTime};
 use super::mount::{Location, Mount, MountFlags};
 use super::permission::{Access, is_owner, permitted_at};
@@ -182,6 +183,54 @@ impl Caller<'_> {
         Ok(())
     }
 
+    /// An access control list of a file; `None` if it has none. `EOPNOTSUPP` if it can have none.
+    pub async fn list(&self, place: &Location, kind: ListKind) -> Result<Option<AccessList>> {
+        check_lists(place)?;
+        Ok(match kind {
+            ListKind::Access => place.vnode.access_list(),
+            ListKind::Default => place.vnode.default_list(),
+        })
+    }
+
+    /// Sets or removes an access control list. `EPERM` unless the caller acts as the owner, `EACCES`
+    /// for a default list of a file that is no directory, `EOPNOTSUPP`.
+    pub async fn set_list(&self, place: &Location, kind: ListKind, list: Option<AccessList>) -> Result<()> {
+        check_lists(place)?;
+        place.mount.check_writable()?;
+        let metadata = place.vnode.metadata();
+        if !is_owner(&metadata, self.identity) {
+            return Err(Error::EPERM);
+        }
+        let mut mode = None;
+        let mut kept = list.as_ref();
+        match (kind, &list) {
+            (ListKind::Access, Some(list)) => {
+                let all = Mode::new(0o777);
+                mode = Some(metadata.mode.difference(all) | list.mode());
+                kept = kept.filter(|list| !list.is_mode());
+            }
+            (ListKind::Default, Some(_)) if metadata.file_type != FileType::Directory => {
+                return Err(Error::EACCES);
+            }
+            _ => {}
+        }
+        let value = kept.map(AccessList::bytes);
+        // While there is only one of the two, nothing is allowed that neither the old nor the new
+        // rights allow.
+        if let Some(mode) = mode.filter(|_| value.is_none()) {
+            self.change_mode(place, mode).await?;
+        }
+        match place.vnode.set_attribute(kind.attribute(), value, AttributeCondition::Any).await {
+            Err(Error::ENODATA) if value.is_none() => {}
+            done => done?,
+        }
+        if let Some(mode) = mode.filter(|_| value.is_some()) {
+            self.change_mode(place, mode).await?;
+        }
+        changes::happened(&place.vnode, None, Changes::ATTRIBUTES);
+        Ok(())
+    }
+
     /// The names of the extended attributes that the caller may see, each followed by a NUL.
     pub async fn attributes(&self, place: &Location) -> Result<Vec<u8>> {
         let names = place.vnode.attributes().await?;
@@ -357,6 +406,12 @@ impl Caller<'_> {
         self.check_administrator()?;
         Ok(self.find(&At::Current, path, follow).await?.location)
     }
+}
+
+/// Checks that the file at a location can have access control lists. `EOPNOTSUPP`.
+fn check_lists(place: &Location) -> Result<()> {
+    let may = place.vnode.keeps_lists() && place.vnode.file_type() != FileType::SymbolicLink;
+    if may { Ok(()) } else { Err(Error::EOPNOTSUPP) }
 }
 
 /// The set-id bits that a change of owner or content removes: none of directories, and set-group-id

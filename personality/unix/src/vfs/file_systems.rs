@@ -194,6 +194,7 @@ impl Caller<'_> {
             user: self.identity.user,
             group: self.identity.group,
             account: Some(self.process.account()),
+            lists: None,
         };
         let vnode = mount.root().vnode.create_unnamed(attributes).await?;
         if let Some(hooks) = vnode.hooks() {

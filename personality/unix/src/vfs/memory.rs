@@ -3,6 +3,7 @@
 use crate::{AttemptError, BoxFuture, MaybeReady, Result, UserBuffer};
 use alloc::sync::Arc;
 use core::any::Any;
+use core::time::Duration;
 
 /// Bytes of a page of memory.
 pub const PAGE_SIZE: usize = 4096;
@@ -40,6 +41,12 @@ pub trait FileMemory: Any + Send + Sync {
 
     /// How many pages the file has in memory.
     fn pages(&self) -> u64;
+
+    /// How long ago a program first wrote to the file through a mapping, since the last question;
+    /// `None` if none did.
+    fn take_written(&self) -> Option<Duration> {
+        None
+    }
 
     /// Writes the changed pages of a range to the file's [`Store`] and waits until they are there.
     /// With `forget` the pages are then freed, even in mappings, so that the next use reads them

@@ -5,6 +5,7 @@
 //! here. An operation is a method of [`Caller`], which has the process that calls and the tree as
 //! that process sees it.
 
+mod access_list;
 mod anonymous;
 mod attributes;
 pub(crate) mod changes;
@@ -27,6 +28,7 @@ mod tests;
 #[cfg(test)]
 mod tree_tests;
 
+pub use access_list::{AccessList, Entry, ListKind, NewLists, Tag};
 pub use changes::{Change, Changes, Observer, Observers, Observing};
 pub use file_systems::FileSystemType;
 pub use memory::{FileMemory, InitialContents, MemoryProvider, PAGE_SIZE, Quota, Store};
@@ -37,7 +39,7 @@ pub use metadata::{
 pub use mount::{ListedMount, Location, Mount, MountFlags, Sharing};
 pub use names::RenameHow;
 pub use open::{OpenContext, OpenFlags};
-pub use permission::{Access, is_owner, permitted, permitted_at};
+pub use permission::{Access, is_owner, permitted_at};
 pub use seals::{SealFlags, Seals};
 pub use tree::{MountTree, Propagation};
 pub(crate) use vnode::Attachment;

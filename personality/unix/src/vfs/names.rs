@@ -77,6 +77,7 @@ impl Caller<'_> {
         let mut attributes = self.new_attributes(&directory, mode, is_directory)?;
         if matches!(node, NewNode::SymbolicLink(_)) {
             attributes.mode = Mode::new(0o777);
+            attributes.lists = None;
         }
         let made = directory.vnode.create(&name, node, attributes).await?;
         changes::created(&directory.vnode, &name, &made);
@@ -114,7 +115,7 @@ impl Caller<'_> {
             return Err(Error::EXDEV);
         }
         permitted_at(&directory, self.identity, Access::WRITE | Access::EXECUTE)?;
-        if target.vnode.file_type() == FileType::Directory || !self.may_link(&target.vnode.metadata()) {
+        if target.vnode.file_type() == FileType::Directory || !self.may_link(&target.vnode) {
             return Err(Error::EPERM);
         }
         directory.vnode.link(&name, &target.vnode).await?;
@@ -126,7 +127,8 @@ impl Caller<'_> {
     /// Whether the caller may give a file another name. It may if it owns the file. A file of
     /// another user must be one that the caller may read and write, and that lends no privileges to
     /// a process that executes it (proc(5), protected_hardlinks).
-    fn may_link(&self, target: &Metadata) -> bool {
+    fn may_link(&self, vnode: &VnodeRef) -> bool {
+        let target = &vnode.metadata();
         if !self.process.account().settings().is_on(Setting::ProtectedHardLinks) {
             return true;
         }
@@ -134,7 +136,7 @@ impl Caller<'_> {
             || target.mode.contains(Mode::SET_GROUP | Mode::GROUP_EXECUTE);
         let plain = target.file_type == FileType::Regular && !lends;
         is_owner(target, self.identity)
-            || (plain && permitted(target, self.identity, Access::READ | Access::WRITE).is_ok())
+            || (plain && permitted(&**vnode, target, self.identity, Access::READ | Access::WRITE).is_ok())
     }
 
     /// Removes a name of a file that is not a directory.

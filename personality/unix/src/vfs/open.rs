@@ -1,5 +1,6 @@
 //! Opening files (open(2)).
 
+use super::access_list::NewLists;
 use super::metadata::{FileType, Mode};
 use super::mount::{Location, MountFlags};
 use super::permission::{Access, is_owner, permitted_at};
@@ -9,6 +10,7 @@ use super::{At, Caller, Changes, NewAttributes, changes};
 use crate::file::{FileObject, OpenFile};
 use crate::process_context::ProcessContext;
 use crate::{Error, Identity, Result, pipe};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bitflags::bitflags;
@@ -204,7 +206,7 @@ impl Caller<'_> {
     }
 
     /// Checks that the caller may add to a directory; returns the attributes of the new file: umask
-    /// applied, group inherited from a set-group-id directory.
+    /// or the directory's default list applied, group inherited from a set-group-id directory.
     pub(crate) fn new_attributes(
         &self,
         directory: &Location,
@@ -213,7 +215,16 @@ impl Caller<'_> {
     ) -> Result<NewAttributes> {
         permitted_at(directory, self.identity, Access::WRITE | Access::EXECUTE)?;
         let above = directory.vnode.metadata();
-        let mut mode = mode.difference(self.directories.umask());
+        let (mut mode, mut lists) = (mode, None);
+        match directory.vnode.default_list() {
+            None => mode = mode.difference(self.directories.umask()),
+            Some(default) => {
+                let access;
+                (mode, access) = default.for_new(mode)?;
+                let default = is_directory.then_some(default);
+                lists = Some(Box::new(NewLists { access, default }));
+            }
+        }
         let mut group = self.identity.group;
         if above.mode.contains(Mode::SET_GROUP) {
             group = above.group;
@@ -227,7 +238,7 @@ impl Caller<'_> {
             }
         }
         let account = Some(self.process.account());
-        Ok(NewAttributes { mode, user: self.identity.user, group, account })
+        Ok(NewAttributes { mode, user: self.identity.user, group, account, lists })
     }
 
     /// Opens a file that was found, or with `created` was just made: permission is then not

@@ -1,8 +1,9 @@
 //! Permission checks for files (path_resolution(7), "Permissions").
 
-use super::Caller;
+use super::access_list::AccessList;
 use super::metadata::{FileType, Metadata, Mode};
 use super::mount::{Location, MountFlags};
+use super::{Caller, Vnode};
 use crate::{Error, Identity, Privilege, Privileges, Result};
 use bitflags::bitflags;
 
@@ -19,18 +20,37 @@ bitflags! {
     }
 }
 
-/// Checks that `identity` may access a file with this metadata. `EACCES`.
-pub fn permitted(metadata: &Metadata, identity: &Identity, access: Access) -> Result<()> {
+/// Checks that `identity` may access the file, which has this metadata. `EACCES`.
+pub(super) fn permitted(
+    vnode: &dyn Vnode,
+    metadata: &Metadata,
+    identity: &Identity,
+    access: Access,
+) -> Result<()> {
+    permitted_by(metadata, || vnode.access_list(), identity, access)
+}
+
+/// Checks the same for a file that has the list which `list` returns.
+fn permitted_by(
+    metadata: &Metadata,
+    list: impl FnOnce() -> Option<AccessList>,
+    identity: &Identity,
+    access: Access,
+) -> Result<()> {
     let mode = metadata.mode.bits();
+    let is_granted = |granted: u16| Access::from_bits_retain(granted as u8 & 7).contains(access);
     let granted = if identity.user == metadata.user {
-        mode >> 6
+        is_granted(mode >> 6)
+    } else if mode & 0o070 != 0
+        && let Some(list) = list()
+    {
+        list.gives(metadata.group, identity, access)
     } else if identity.in_group(metadata.group) {
-        mode >> 3
+        is_granted(mode >> 3)
     } else {
-        mode
+        is_granted(mode)
     };
-    let granted = Access::from_bits_retain(granted as u8 & 7);
-    if granted.contains(access) {
+    if granted {
         return Ok(());
     }
     let directory = metadata.file_type == FileType::Directory;
@@ -55,9 +75,10 @@ pub fn permitted_at(at: &Location, identity: &Identity, access: Access) -> Resul
         at.mount.check_writable()?;
     }
     if access.contains(Access::WRITE) && at.vnode.is_mode_final() {
-        permitted(&metadata, &identity.clone().with_privileges(Privileges::NONE), access)?;
+        let identity = identity.clone().with_privileges(Privileges::NONE);
+        permitted(&*at.vnode, &metadata, &identity, access)?;
     }
-    permitted(&metadata, identity, access)?;
+    permitted(&*at.vnode, &metadata, identity, access)?;
     if access.contains(Access::EXECUTE)
         && metadata.file_type == FileType::Regular
         && at.mount.flags().contains(MountFlags::NO_EXECUTE)
@@ -70,7 +91,8 @@ pub fn permitted_at(at: &Location, identity: &Identity, access: Access) -> Resul
 impl Caller<'_> {
     /// Checks that the caller may access the file with this metadata at a location.
     pub(super) fn permitted(&self, at: &Location, metadata: &Metadata, access: Access) -> Result<()> {
-        permitted(metadata, self.identity, access).or_else(|error| self.is_own(at, access).ok_or(error))
+        permitted(&*at.vnode, metadata, self.identity, access)
+            .or_else(|error| self.is_own(at, access).ok_or(error))
     }
 
     /// Checks that the caller may access the file at a location.
@@ -101,8 +123,13 @@ pub(super) fn check_sticky(directory: &Metadata, victim: &Metadata, identity: &I
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vfs::access_list::{Entry, Tag};
     use alloc::sync::Arc;
     use proptest::prelude::*;
+
+    fn permitted(metadata: &Metadata, identity: &Identity, access: Access) -> Result<()> {
+        permitted_by(metadata, || None, identity, access)
+    }
 
     fn file(mode: u16, file_type: FileType) -> Metadata {
         let zero = crate::Timestamp::default();
@@ -135,6 +162,22 @@ mod tests {
         assert_eq!(permitted(&f, &member, Access::READ), Ok(()));
         assert_eq!(permitted(&f, &member, Access::WRITE), Err(Error::EACCES));
         assert_eq!(permitted(&f, &other, Access::READ | Access::WRITE | Access::EXECUTE), Ok(()));
+    }
+
+    #[test]
+    fn a_list_decides_about_all_but_the_owner_unless_its_mask_is_empty() {
+        let entries =
+            [(Tag::Owner, 0), (Tag::User(11), 6), (Tag::OwnGroup, 4), (Tag::Mask, 7), (Tag::Others, 0)];
+        let list = AccessList::of(&entries.map(|(tag, rights)| Entry { tag, rights })).unwrap();
+        let user = |user| Identity::new(user, 1, Arc::new([]));
+        let may = |mode, user: &Identity, access| {
+            permitted_by(&file(mode, FileType::Regular), || Some(list.clone()), user, access).is_ok()
+        };
+        assert!(may(0o070, &user(11), Access::READ | Access::WRITE));
+        assert!(!may(0o070, &user(12), Access::READ) && !may(0o077, &user(12), Access::READ));
+        assert!(!may(0o077, &user(10), Access::READ), "the owner has the rights of the mode");
+        assert!(may(0o707, &user(12), Access::READ), "with an empty mask the mode decides");
+        assert!(may(0o070, &Identity::superuser(), Access::WRITE));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! [`Vnode`]: a file of a file system.
 
+use super::access_list::{AccessList, NewLists};
 use super::changes::Observers;
 use super::metadata::{AttributeChange, DirectoryEntry, FileSystemStatus, FileType, Metadata, Mode};
 use super::mount::Location;
@@ -9,6 +10,7 @@ use crate::file::{FileObject, LockTable};
 use crate::process_context::ProcessContext;
 use crate::sync::SpinLock;
 use crate::{AttemptError, Error, MaybeReady, Result, UserBuffer};
+use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::any::Any;
@@ -83,6 +85,8 @@ pub struct NewAttributes {
     pub group: u32,
     /// The account of the user that makes the file; `None` if the system does.
     pub account: Option<Arc<Account>>,
+    /// The access control lists of the new file, if it gets any.
+    pub lists: Option<Box<NewLists>>,
 }
 
 /// The target of a symbolic link.
@@ -461,11 +465,30 @@ pub trait Vnode: Any + Send + Sync {
         Err(Error::ENODEV)
     }
 
+    /// Takes over the time at which a program has written to the file through a mapping; the next
+    /// such write counts again (msync(2)).
+    fn note_mapped_writes(&self) {}
+
     /// Whether the file may have extended attributes that are honoured, such as the one with the
     /// privileges that it gives ([`crate::privilege::FilePrivileges`]). It is asked at each write,
     /// so it takes no time.
     fn has_attributes(&self) -> bool {
         false
+    }
+
+    /// Whether the file has or can get access control lists. Those are extended attributes, too.
+    fn keeps_lists(&self) -> bool {
+        false
+    }
+
+    /// The access control list of the file, if it says more than its mode.
+    fn access_list(&self) -> Option<AccessList> {
+        None
+    }
+
+    /// The access control list that new files in the directory get.
+    fn default_list(&self) -> Option<AccessList> {
+        None
     }
 
     /// The value of an extended attribute; `ENODATA` if there is none.

@@ -54,6 +54,8 @@ pub struct Counters {
     pub zeroed: u64,
     /// Frames that were copied.
     pub copied: u64,
+    /// Calls that interrupt what other processors execute.
+    pub synchronizations: u64,
 }
 
 /// Which requests are to fail, so that tests see whether callers handle it.
@@ -586,6 +588,10 @@ impl Machine for Simulated {
 
     fn current_processor(&self) -> usize {
         0
+    }
+
+    fn synchronize_processors(&self) {
+        self.state.lock().counters.synchronizations += 1;
     }
 }
 

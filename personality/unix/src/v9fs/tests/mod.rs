@@ -334,7 +334,7 @@ fn a_mount_is_written_before_it_ends() {
 fn files_without_names_are_not_made() {
     let server = Server::new(8192);
     let w = world(&server);
-    let attributes = NewAttributes { mode: Mode::new(0o600), user: 0, group: 0, account: None };
+    let attributes = NewAttributes { mode: Mode::new(0o600), user: 0, group: 0, account: None, lists: None };
     let root = w.vfs.tree.root().vnode;
     assert_eq!(now(root.create_unnamed(attributes)).map(drop), Err(Error::EOPNOTSUPP));
 }
