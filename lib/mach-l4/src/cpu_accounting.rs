@@ -128,6 +128,16 @@ impl CpuAccounting {
         true
     }
 
+    /// Charges the last sender its time, if the next message is expected of another thread, which
+    /// then counts as the last sender.
+    #[inline]
+    pub(crate) fn turns_to(&mut self, shared: &Shared, thread: ThreadId) {
+        if self.served != thread {
+            self.charge(shared);
+            self.served = thread;
+        }
+    }
+
     /// Charges the last sender the time that was to be charged later.
     pub(crate) fn charge(&mut self, shared: &Shared) {
         let program = core::mem::take(&mut self.in_program);

@@ -38,10 +38,10 @@ pub(crate) fn system_call(tag: MessageTag, words: &Words) -> Option<SystemCall> 
         .then_some(SystemCall { number, arguments: [a, b, c, d, e, f] })
 }
 
-/// The answer to a system call that returns `value`: its tag and words.
+/// The tag of the answer to a system call that returns a value. The value is the only word.
 #[inline]
-pub(crate) fn returned(value: u64) -> (MessageTag, Words) {
-    (MessageTag::new(SystemCallAnswer::Return as u64, 1, 0), first(value))
+pub(crate) fn return_tag() -> MessageTag {
+    MessageTag::new(SystemCallAnswer::Return as u64, 1, 0)
 }
 
 /// Decodes a message of a program's thread into an event. `None`: the message has no meaning, which
@@ -102,10 +102,7 @@ pub(crate) fn encode(origin: Origin, resume: &Resume) -> (Preparation<'_>, Messa
     let exception_answer = MessageTag::new(0, exception::REPLY_WORDS, 0);
     let none = [0; 7];
     match (origin, resume) {
-        (Origin::SystemCall, Resume::Return(value)) => {
-            let (tag, words) = returned(*value);
-            (Preparation::None, tag, words)
-        }
+        (Origin::SystemCall, Resume::Return(value)) => (Preparation::None, return_tag(), first(*value)),
         (Origin::SystemCall, Resume::Registers(state)) => {
             (Preparation::Write(state), answer_to_call(SystemCallAnswer::Resume, 0), none)
         }
@@ -125,7 +122,9 @@ pub(crate) fn encode(origin: Origin, resume: &Resume) -> (Preparation<'_>, Messa
     }
 }
 
-fn first(word: u64) -> Words {
+/// Words of which only the first has a meaning.
+#[inline]
+pub(crate) fn first(word: u64) -> Words {
     let mut words = [0; 7];
     words[0] = word;
     words

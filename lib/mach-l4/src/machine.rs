@@ -180,6 +180,13 @@ impl Shared {
         self.answers[worker].lock().pop_front()
     }
 
+    /// The thread whose answer the worker is to send, if it is the only one.
+    #[inline]
+    pub(crate) fn only_answer(&self, worker: usize) -> Option<Arc<Record>> {
+        let mut answers = self.answers[worker].lock();
+        if answers.len() == 1 { answers.pop_front() } else { None }
+    }
+
     /// Caches a thread that no [`UserThread`] has any more, or queues it for destruction.
     pub(crate) fn thread_ended(&self, space: &Space, place: u32, thread: ThreadId, worker: usize) {
         self.threads.lock().remove(thread);

@@ -23,7 +23,7 @@ use core::task::{Context, Poll, Waker};
 
 use l4::x2::control::{DEFAULT_PRIORITY, DEFAULT_TIMESLICE, TimeControl};
 use l4::x2::{MessageTag, ThreadId, Time};
-use macadamia_sync::SpinLock;
+use macadamia_sync::{SpinGuard, SpinLock};
 use mach::machine::{
     Attempt, Event, ExecutionContext, NonblockingHandler, Resume, SystemCall, ThreadState, Times,
 };
@@ -112,8 +112,8 @@ pub(crate) struct Record {
 
 /// How a thread's handler has served a message without waiting.
 pub(crate) enum Served {
-    /// The worker has to send this answer immediately; the thread continues.
-    Answer(MessageTag, Words),
+    /// The worker has to send this answer, of one word at most, immediately; the thread continues.
+    Answer(MessageTag, u64),
     /// The thread waits for an answer that will be queued, or is queued already.
     Held,
 }
@@ -196,7 +196,8 @@ impl ExecutionContext for UserThread {
         state.answer = Some(resume);
         if !posted {
             // An event that was answered has been taken before.
-            (state.event, state.held) = (None, None);
+            state.event = None;
+            state.held = None;
             let asked = state.asked;
             drop(state);
             record.shared.post(asked, record.clone());
@@ -208,7 +209,8 @@ impl ExecutionContext for UserThread {
         NextEvent(&self.0)
     }
 
-    fn hold(&self, call: SystemCall) -> bool {
+    #[inline(always)]
+    fn hold(&self, call: &SystemCall) -> bool {
         let record = &self.0;
         let mut state = record.state.lock();
         match state.place {
@@ -219,7 +221,7 @@ impl ExecutionContext for UserThread {
             Place::Server(Origin::SystemCall) => {}
             _ => return false,
         }
-        state.held = Some(call);
+        state.held = Some(*call);
         true
     }
 
@@ -445,9 +447,9 @@ impl Record {
         word: impl Fn(usize) -> u64,
     ) -> Delivered {
         match self.try_serve(tag, words) {
-            Some(Served::Answer(tag, words)) => Delivered::Answer(tag, words),
+            Some(Served::Answer(tag, word)) => Delivered::Answer(tag, event::first(word)),
             Some(Served::Held) => Delivered::Held,
-            None => self.deliver(worker, tag, words, word),
+            None => self.deliver(worker, tag, *words, word),
         }
     }
 
@@ -456,14 +458,11 @@ impl Record {
     #[inline(always)]
     pub(crate) fn try_serve(&self, tag: MessageTag, words: &Words) -> Option<Served> {
         if self.serve_fault(tag, words) {
-            return Some(Served::Answer(MessageTag::EMPTY, [0; 7]));
+            return Some(Served::Answer(MessageTag::EMPTY, 0));
         }
         match self.serve_call(tag, words) {
             Attempt::Event => None,
-            Attempt::Return(value) => {
-                let (tag, words) = event::returned(value);
-                Some(Served::Answer(tag, words))
-            }
+            Attempt::Return(value) => Some(Served::Answer(event::return_tag(), value)),
             Attempt::Held => Some(Served::Held),
         }
     }
@@ -502,16 +501,17 @@ impl Record {
         if state.place == Place::Program { state.handler.clone() } else { None }
     }
 
-    /// Delivers a message of this thread that its handler has not served to the thread's task.
+    /// Delivers a message of this thread that its handler has not served to the thread's task. The
+    /// words are passed by value, so that those of other messages stay in registers.
     #[inline(never)]
     pub(crate) fn deliver(
         &self,
         worker: usize,
         tag: MessageTag,
-        words: &Words,
+        words: Words,
         word: impl Fn(usize) -> u64,
     ) -> Delivered {
-        let Some((origin, event)) = event::decode(tag, words, word) else { return Delivered::Ignored };
+        let Some((origin, event)) = event::decode(tag, &words, word) else { return Delivered::Ignored };
         let mut state = self.state.lock();
         match event {
             _ if state.place != Place::Program => {}
@@ -554,6 +554,37 @@ impl Record {
     #[inline]
     pub(crate) fn take_answer(&self) -> Option<(MessageTag, Words)> {
         let mut state = self.state.lock();
+        match self.result(&mut state) {
+            Some(value) => Some((event::return_tag(), event::first(value))),
+            None => self.take_other_answer(state),
+        }
+    }
+
+    /// Takes the answer that was queued for this thread, if it is the result of a call: prepares
+    /// the thread for it, and returns the result. `None`: nothing has changed.
+    #[inline]
+    pub(crate) fn take_result(&self) -> Option<u64> {
+        self.result(&mut self.state.lock())
+    }
+
+    /// Does what [`take_result`](Self::take_result) does; `state` is the thread's.
+    #[inline(always)]
+    fn result(&self, state: &mut State) -> Option<u64> {
+        let (Place::Server(Origin::SystemCall), Some(Resume::Return(value)), None) =
+            (state.place, &state.answer, &state.later)
+        else {
+            return None;
+        };
+        let value = *value;
+        state.answer = None;
+        self.settle(state);
+        self.set_place(state, Place::Program);
+        Some(value)
+    }
+
+    /// Takes an answer that is not the result of a call, or that has more to it.
+    #[inline(never)]
+    fn take_other_answer(&self, mut state: SpinGuard<'_, State>) -> Option<(MessageTag, Words)> {
         let resume = state.answer.take()?;
         match state.place {
             Place::Program | Place::Ended => None,

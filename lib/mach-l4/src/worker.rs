@@ -9,9 +9,9 @@ use rt::executor::{Platform, Sleep, Worker};
 
 use crate::alarm::{self, Alarm};
 use crate::cpu_accounting::CpuAccounting;
-use crate::event::Words;
+use crate::event::{self, Words};
 use crate::kernel;
-use crate::machine::L4Machine;
+use crate::machine::{L4Machine, Shared};
 use crate::placement::Look;
 use crate::platform::{L4Platform, WAKE};
 use crate::user_thread::{Delivered, Record, Served};
@@ -67,11 +67,11 @@ impl L4Machine {
         let shared = self.shared();
         let Clocks { accounting, alarm } = clocks;
         let worker = tasks.index();
-        let mut reply = self.give_answers(worker);
+        // The thread that gets `reply`, if it has waited without its task: its next message is
+        // probably the next one.
+        let (mut reply, mut served) = self.give_answers(worker);
         let mut sleep = tasks.prepare_sleep();
         let mut messages = 0u32;
-        // The sender of the last message, if that message was answered without the sender's task.
-        let mut served: Option<Arc<Record>> = None;
         loop {
             if sleep != Sleep::Busy && !tasks.is_sleeping() {
                 // Serving the message has woken a task. The answer is sent before that task runs,
@@ -109,7 +109,8 @@ impl L4Machine {
                 // With several processors, messages are also counted, to balance the load from time
                 // to time.
                 Some(record) if sleep == Sleep::Until(None) && shared.placement.is_none() => {
-                    serve_again(&record, reply, accounting, tasks, timeouts)
+                    accounting.turns_to(shared, record.id);
+                    serve_again(shared, record, reply, accounting, tasks, timeouts)
                 }
                 _ => {
                     accounting.idles(shared);
@@ -125,8 +126,12 @@ impl L4Machine {
                     wake(tasks, waker);
                     break;
                 }
+                Next::Reply(next) => {
+                    reply = next;
+                    continue;
+                }
                 Next::Held => {
-                    reply = self.give_answers(worker);
+                    (reply, served) = self.give_answers(worker);
                     continue;
                 }
                 Next::Woken => break,
@@ -160,7 +165,7 @@ impl L4Machine {
                         reply = Reply { to: from, tag, words };
                         served = Some(record);
                     }
-                    Delivered::Held => reply = self.give_answers(worker),
+                    Delivered::Held => (reply, served) = self.give_answers(worker),
                     Delivered::Ignored => {}
                     Delivered::Event(waker) => {
                         wake(tasks, waker);
@@ -193,13 +198,14 @@ impl L4Machine {
     }
 
     /// Sends all queued answers but the last, which is sent by the system call of the next receive.
-    fn give_answers(&self, worker: usize) -> Reply {
+    /// Returns it, and the thread that gets it.
+    fn give_answers(&self, worker: usize) -> (Reply, Option<Arc<Record>>) {
         let shared = self.shared();
-        let mut last = Reply::NONE;
+        let (mut last, mut answered) = (Reply::NONE, None);
         while let Some(record) = shared.next_answer(worker) {
             if !last.to.is_nil() {
                 send(last);
-                last = Reply::NONE;
+                (last, answered) = (Reply::NONE, None);
             }
             if let Some((tag, words)) = record.take_answer() {
                 last = Reply { to: record.id, tag, words };
@@ -207,10 +213,12 @@ impl L4Machine {
                     // The message registers from MR8 on must be free for the next answer.
                     send(last);
                     last = Reply::NONE;
+                } else {
+                    answered = Some(record);
                 }
             }
         }
-        last
+        (last, answered)
     }
 }
 
@@ -222,22 +230,26 @@ enum Next {
     Event(Option<Waker>),
     /// The thread waits for an answer, and another thread may have got one.
     Held,
+    /// This answer is to be sent.
+    Reply(Reply),
     /// Serving the thread has woken a task. The thread has its answer.
     Woken,
 }
 
 /// Sends `reply` to the thread and receives. Serves the thread's next messages, as long as no other
-/// message comes and each can be answered without the thread's task.
+/// message comes and each can be answered without the thread's task. If the thread waits, and one
+/// other thread has got an answer instead, that thread takes its place.
 fn serve_again(
-    record: &Record,
-    mut reply: Reply,
+    shared: &Shared,
+    mut record: Arc<Record>,
+    reply: Reply,
     accounting: &mut CpuAccounting,
     tasks: &Worker<L4Platform>,
     timeouts: Timeouts,
 ) -> Next {
+    accounting.waits();
+    let mut received = kernel::ipc(reply.to, ThreadId::ANY, timeouts, (reply.tag, reply.words));
     loop {
-        accounting.waits();
-        let received = kernel::ipc(reply.to, ThreadId::ANY, timeouts, (reply.tag, reply.words));
         let (tag, words) = match received {
             Ok((from, message))
                 if from == record.id && !message.0.is_propagated() && accounting.received_again() =>
@@ -246,11 +258,21 @@ fn serve_again(
             }
             other => return Next::Received(other),
         };
-        reply = match record.try_serve(tag, &words) {
-            Some(Served::Answer(tag, words)) => Reply { to: record.id, tag, words },
-            Some(Served::Held) => return Next::Held,
-            None => match record.deliver(tasks.index(), tag, &words, l4::utcb::message_register) {
-                Delivered::Answer(tag, words) => Reply { to: record.id, tag, words },
+        let (tag, word) = match record.try_serve(tag, &words) {
+            Some(Served::Answer(tag, word)) => (tag, word),
+            Some(Served::Held) => {
+                let Some(next) = shared.only_answer(tasks.index()) else { return Next::Held };
+                let Some(value) = next.take_result() else {
+                    let answer = next.take_answer();
+                    return answer
+                        .map_or(Next::Held, |(tag, words)| Next::Reply(Reply { to: next.id, tag, words }));
+                };
+                accounting.turns_to(shared, next.id);
+                record = next;
+                (event::return_tag(), value)
+            }
+            None => match record.deliver(tasks.index(), tag, words, l4::utcb::message_register) {
+                Delivered::Answer(tag, words) => return Next::Reply(Reply { to: record.id, tag, words }),
                 // The caller looks the sender's number up again. If it belongs to another thread by
                 // now, that thread gets the message; otherwise the caller ignores the message, too.
                 Delivered::Ignored => return Next::Received(Ok((record.id, (tag, words)))),
@@ -259,9 +281,11 @@ fn serve_again(
             },
         };
         if !tasks.is_sleeping() {
-            send(reply);
+            send(Reply { to: record.id, tag, words: event::first(word) });
             return Next::Woken;
         }
+        accounting.waits();
+        received = kernel::ipc(record.id, ThreadId::ANY, timeouts, (tag, event::first(word)));
     }
 }
 

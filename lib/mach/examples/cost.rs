@@ -110,7 +110,7 @@ impl ExecutionContext for NoContext {
     fn next_event(&self) -> impl Future<Output = Event> + Send {
         std::future::ready(Event::Ended)
     }
-    fn hold(&self, _: SystemCall) -> bool {
+    fn hold(&self, _: &SystemCall) -> bool {
         false
     }
     fn surrender(&self) {}

@@ -56,6 +56,8 @@ pub struct TaskInfo {
     pub threads: usize,
     /// The processor time of all threads of the task, ended ones too, in microseconds.
     pub time: u64,
+    /// The processor time of ended threads, in microseconds.
+    pub ended_time: u64,
     /// The priority level at which the task's new threads start.
     pub base: u8,
 }
@@ -339,6 +341,7 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
             virtual_size,
             threads: threads.len(),
             time: state.ended_time + time,
+            ended_time: state.ended_time,
             base: state.base,
         })
     }

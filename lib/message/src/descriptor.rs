@@ -47,13 +47,17 @@ impl Descriptor {
     /// end before.
     #[inline]
     pub(crate) fn read(format: &Format, bytes: &[u8], at: usize) -> Option<(Self, usize)> {
+        if format.descriptor == 8 {
+            let both = get(bytes, at, 8)?;
+            let (word, number) = (both as u32, (both >> 32) as u32);
+            // The bits from 29 on are `INLINE`, `LONG` and `DEALLOCATE`.
+            return Some((
+                Self { name: word & 0xff, bits: word >> 8 & 0xffff, number, flags: word >> 29 },
+                8,
+            ));
+        }
         let word = get(bytes, at, 4)? as u32;
         let flag = |bit: u32, flag: u32| if word >> bit & 1 != 0 { flag } else { 0 };
-        if format.descriptor == 8 {
-            let flags = flag(29, INLINE) | flag(30, LONG) | flag(31, DEALLOCATE);
-            let number = get(bytes, at + 4, 4)? as u32;
-            return Some((Self { name: word & 0xff, bits: word >> 8 & 0xffff, number, flags }, 8));
-        }
         let flags = flag(28, INLINE) | flag(29, LONG) | flag(30, DEALLOCATE);
         if flags & LONG != 0 {
             let type_and_bits = get(bytes, at + 4, 4)? as u32;
@@ -74,8 +78,8 @@ impl Descriptor {
         let flag = |flag: u32, shift: u32| u64::from(flags & flag != 0) << shift;
         if format.descriptor == 8 {
             let flags = flag(INLINE, 29) | flag(LONG, 30) | flag(DEALLOCATE, 31);
-            put(bytes, at, u64::from(name & 0xff) | u64::from(bits & 0xffff) << 8 | flags, 4);
-            put(bytes, at + 4, u64::from(number), 4);
+            let word = u64::from(name & 0xff) | u64::from(bits & 0xffff) << 8 | flags;
+            put(bytes, at, word | u64::from(number) << 32, 8);
             return 8;
         }
         let common = flag(INLINE, 28) | flag(LONG, 29) | flag(DEALLOCATE, 30);

@@ -112,6 +112,12 @@ impl Header {
 /// Reads a number of `size` bytes, at most 8, at the offset `at`. `None`: the bytes end before.
 #[inline]
 pub(crate) fn get(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
+    // Most numbers have one of two sizes, for which there is an instruction.
+    match size {
+        4 => return Some(u64::from(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))),
+        8 => return Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?)),
+        _ => {}
+    }
     let mut number = [0; 8];
     number.get_mut(..size)?.copy_from_slice(bytes.get(at..at.checked_add(size)?)?);
     Some(u64::from_le_bytes(number))
@@ -121,6 +127,16 @@ pub(crate) fn get(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
 /// they do not lie in `bytes`.
 #[inline]
 pub(crate) fn put(bytes: &mut [u8], at: usize, number: u64, size: usize) {
+    let rest = bytes.get_mut(at..);
+    match size {
+        4 => _ = rest.and_then(<[u8]>::first_chunk_mut).map(|room| *room = (number as u32).to_le_bytes()),
+        8 => _ = rest.and_then(<[u8]>::first_chunk_mut).map(|room| *room = number.to_le_bytes()),
+        _ => put_other(bytes, at, number, size),
+    }
+}
+
+/// Writes a number as [`put`] does, whatever its size.
+fn put_other(bytes: &mut [u8], at: usize, number: u64, size: usize) {
     if let (Some(room), Some(number)) = (bytes.get_mut(at..at + size), number.to_le_bytes().get(..size)) {
         room.copy_from_slice(number);
     }

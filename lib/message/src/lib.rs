@@ -1,16 +1,20 @@
 //! The library under the stubs that `mig` writes for Mach messages. It reads and writes the items
 //! of messages in both dialects. Sending and receiving are a trait, so that stubs run over any
-//! transport. The library allocates nothing.
+//! transport. Only arrays of a size that varies are allocated.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+extern crate alloc;
+
+mod array;
 mod descriptor;
 mod format;
 mod reader;
 mod writer;
 
+pub use array::Array;
 pub use descriptor::{DEALLOCATE, Descriptor, INLINE, LONG, for_each_item};
-pub use direct::{Array, Element, Status};
+pub use direct::{Element, Status};
 pub use format::{Format, Header};
 pub use reader::{Described, Expected, Number, Reader};
 pub use writer::Writer;
@@ -61,7 +65,7 @@ impl Memory {
 }
 
 /// An array that is in the message if it has at most `N` elements, and otherwise out of line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Data<T: Element, const N: usize> {
     /// The elements, which were in the message.
     Inline(Array<T, N>),

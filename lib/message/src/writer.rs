@@ -39,8 +39,14 @@ impl<'a> Writer<'a> {
 
     /// Adds a number of `size` bytes, and padding.
     pub fn number(&mut self, number: u64, size: usize) {
-        self.put(number, size);
-        self.pad();
+        let padded = (self.at + size).next_multiple_of(self.format.word) - self.at;
+        if padded <= 8 && size < 8 {
+            // The number and its padding are written together.
+            self.put(number & !(u64::MAX << (8 * size)), padded);
+        } else {
+            self.put(number, size);
+            self.pad();
+        }
     }
 
     /// Typed dialect: adds a type descriptor and a number of `size` bytes.

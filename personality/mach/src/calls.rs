@@ -40,11 +40,11 @@ pub(crate) fn try_call<M: Machine, S: Services<M>>(
     thread: &Arc<ProgramThread<M>>,
     call: &SystemCall,
 ) -> Attempt {
-    let Some(trap) = Trap::of(call.number) else { return Attempt::Event };
     let arguments = &call.arguments;
-    if trap == Trap::Message {
+    if Trap::is_message(call.number) {
         return try_mach_msg(&thread.receiver, &message_arguments(arguments, Name::NULL), call);
     }
+    let Some(trap) = Trap::of(call.number) else { return Attempt::Event };
     let call = Call { system, thread, arguments, trap };
     let result = call.without_wait().or_else(|| call.try_now());
     result.map_or(Attempt::Event, |result| Attempt::Return(u64::from(result)))

@@ -65,6 +65,12 @@ pub enum Trap {
 const LAST: i32 = 129;
 
 impl Trap {
+    /// Whether the number is that of [`Message`](Self::Message), the most frequent trap.
+    #[inline]
+    pub(crate) fn is_message(number: u64) -> bool {
+        number as i32 == -25
+    }
+
     /// The trap with the number that a program has left in RAX. `None`: the table has no such
     /// number, and the program gets an exception.
     pub fn of(number: u64) -> Option<Self> {
@@ -117,5 +123,12 @@ mod tests {
         }
         // The number is the lower half of RAX, signed.
         assert_eq!(of(0xffff_ffe7), Some(Trap::Message));
+        for number in -129..=0i32 {
+            assert_eq!(
+                Trap::is_message(number as u32 as u64),
+                of(i64::from(number)) == Some(Trap::Message),
+                "{number}"
+            );
+        }
     }
 }

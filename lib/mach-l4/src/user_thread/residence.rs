@@ -2,9 +2,11 @@
 
 use core::sync::atomic::Ordering;
 
+use macadamia_sync::SpinLock;
 use mach::{KernError, KernResult};
 
 use super::{Place, Record, State};
+use crate::placement::Placement;
 use crate::{kernel, placement};
 
 impl Record {
@@ -42,8 +44,15 @@ impl Record {
     /// Chooses the processor on which a thread that is not with its program continues, and gives it
     /// the worker of that processor. It is called by the thread's own worker just before it answers
     /// the thread; before the thread first runs, any worker may call it.
+    #[inline(always)]
     pub(super) fn settle(&self, state: &mut State) {
-        let Some(placement) = &self.shared.placement else { return };
+        if let Some(placement) = &self.shared.placement {
+            self.settle_with(placement, state);
+        }
+    }
+
+    #[inline(never)]
+    fn settle_with(&self, placement: &SpinLock<Placement>, state: &mut State) {
         let processor = state.assignment.settle(&mut placement.lock(), self.shared.moment());
         self.live(processor);
         self.follow(state);

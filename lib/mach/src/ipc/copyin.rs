@@ -38,9 +38,15 @@ pub enum Disposition {
 impl Disposition {
     /// The disposition with this number in Mach's interface, if there is one.
     pub fn from_number(number: u32) -> Option<Self> {
-        use Disposition::*;
-        let all = [MoveReceive, MoveSend, MoveSendOnce, CopySend, MakeSend, MakeSendOnce];
-        all.into_iter().find(|disposition| *disposition as u32 == number)
+        Some(match number {
+            16 => Self::MoveReceive,
+            17 => Self::MoveSend,
+            18 => Self::MoveSendOnce,
+            19 => Self::CopySend,
+            20 => Self::MakeSend,
+            21 => Self::MakeSendOnce,
+            _ => return None,
+        })
     }
 
     /// The number of the kind of right that the receiver gets.
@@ -113,6 +119,19 @@ impl<M: Machine> Table<M> {
         Ok(None)
     }
 
+    /// Makes a send-once right to the port of a name's receive right. `None`, and nothing has
+    /// changed: the name has no such right, or there is no memory.
+    #[inline]
+    pub(super) fn make_send_once(&mut self, name: Name) -> Made<M> {
+        let entry = self.get(name)?;
+        match &entry.object {
+            Object::Receive(right) | Object::SendReceive(_, right) if !entry.claimed_right => {
+                SendOnceRight::make(right.port()).ok()
+            }
+            _ => None,
+        }
+    }
+
     /// Takes back what [`claim`](Self::claim) has recorded, because the message will not be sent.
     pub(super) fn unclaim(&mut self, name: Name, disposition: Disposition, made: Made<M>) {
         if let Some(made) = made {
@@ -155,16 +174,6 @@ impl<M: Machine> Table<M> {
                 _ => Right::Dead,
             },
             _ => self.take_reference(name, silent, later),
-        }
-    }
-
-    /// Takes the send-once right of a name, which goes away. `None`, and nothing has changed: the
-    /// name has no such right, or its port has died.
-    pub(super) fn take_send_once(&mut self, name: Name, later: &mut Later<M>) -> Made<M> {
-        self.get(name).filter(|entry| matches!(entry.object, Object::SendOnce(_)))?;
-        match self.remove(name, None, later)?.object {
-            Object::SendOnce(right) => Some(right),
-            _ => None,
         }
     }
 

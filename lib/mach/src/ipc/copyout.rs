@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use super::entry::{Entry, MOST_REFERENCES, Object};
 use super::notify::Later;
 use super::port::Port;
-use super::right::Right;
+use super::right::{Right, SendOnceRight};
 use super::table::Table;
 use super::{Name, Space};
 use crate::machine::Machine;
@@ -119,6 +119,21 @@ impl<M: Machine> Table<M> {
 }
 
 impl<M: Machine> Space<M> {
+    /// Gives the task a send-once right under a new name, as
+    /// [`copyout_right`](Self::copyout_right) does.
+    ///
+    /// # Errors
+    /// Those of [`copyout_right`](Self::copyout_right).
+    #[inline]
+    pub(super) fn copyout_send_once(&self, right: SendOnceRight<M>) -> KernResult<Name> {
+        if right.port().is_dead() {
+            return self.copyout_right(Right::SendOnce(right));
+        }
+        let inserted = self.table.lock().insert(Entry::new(Object::SendOnce(right), 1));
+        // The right of an entry that was not inserted ends without the lock.
+        inserted.map_err(|(error, _)| error)
+    }
+
     /// Gives the task a right under the name that it has for the port, or else a new name. Returns
     /// the name: the dead name if the port has died, the null name for the null right. Never
     /// blocks.

@@ -58,7 +58,11 @@ impl FreeNames {
     }
 
     /// The lowest number in the set.
+    #[inline]
     pub(super) fn lowest(&self) -> Option<usize> {
+        if let [word] = self.levels[0][..] {
+            return (word != 0).then(|| word.trailing_zeros() as usize);
+        }
         let mut at = 0;
         for level in self.levels.iter().rev() {
             let word = *level.get(at)?;

@@ -17,6 +17,7 @@ use macadamia_sync::SpinLock;
 use super::entry::Object;
 use super::port::Port;
 use super::set::PortSet;
+use super::table::Table;
 use super::{MsgErrorKind, Name, Space};
 use crate::machine::{ExecutionContext, Machine, Resume, SystemCall};
 use crate::vm::VmMap;
@@ -94,6 +95,7 @@ impl<M: Machine> HeldReceiver<M> {
     }
 
     /// The buffer of the thread, which the caller has taken from its place.
+    #[inline]
     pub(super) fn buffer(&self) -> Buffer {
         self.state.lock().buffer
     }
@@ -102,7 +104,17 @@ impl<M: Machine> HeldReceiver<M> {
     /// false, and does nothing, if there is a message already, if another thread waits there,
     /// or if the name denotes nothing to receive from.
     pub(super) fn hold(self: &Arc<Self>, name: Name, buffer: Buffer, call: &SystemCall) -> bool {
-        let mut table = self.space.table.lock();
+        self.hold_at(&mut self.space.table.lock(), name, buffer, call)
+    }
+
+    /// Does what [`hold`](Self::hold) does; `table` has the names of the thread's task.
+    pub(super) fn hold_at(
+        self: &Arc<Self>,
+        table: &mut Table<M>,
+        name: Name,
+        buffer: Buffer,
+        call: &SystemCall,
+    ) -> bool {
         let Some(entry) = table.get(name) else { return false };
         match &entry.object {
             Object::Receive(right) | Object::SendReceive(_, right) => {
@@ -127,10 +139,12 @@ impl<M: Machine> HeldReceiver<M> {
         true
     }
 
+    #[inline(always)]
     fn wait(&self, place: Place<M>, buffer: Buffer, call: &SystemCall) -> bool {
-        let held = self.context.hold(*call);
+        let held = self.context.hold(call);
         if held {
-            *self.state.lock() = State { place: Some(place), buffer, rest: Rest::Receive };
+            let mut state = self.state.lock();
+            (state.place, state.buffer, state.rest) = (Some(place), buffer, Rest::Receive);
         }
         held
     }
@@ -168,6 +182,7 @@ impl<M: Machine> HeldReceiver<M> {
     }
 
     /// Ends the call of a thread that was taken from its place. No lock may be held.
+    #[inline]
     pub(super) fn end(&self, result: u32) {
         {
             let mut state = self.state.lock();
@@ -183,13 +198,8 @@ impl<M: Machine> HeldReceiver<M> {
         self.context.surrender();
     }
 
-    /// Lets the task of a thread that was taken from its place write the end of a message.
-    pub(super) fn surrender_write(&self, bytes: &[u8], address: u64, result: u32) {
-        self.leave_write(bytes, address, result, MsgErrorKind::ReceiveInvalidData as u32);
-        self.surrender();
-    }
-
     /// Leaves the end of the thread's call to its task: [`Rest::Write`].
+    #[cold]
     pub fn leave_write(&self, bytes: &[u8], address: u64, result: u32, failure: u32) {
         self.state.lock().rest = Rest::Write { bytes: bytes.into(), address, result, failure };
     }

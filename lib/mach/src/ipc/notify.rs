@@ -159,11 +159,8 @@ impl<M: Machine> Later<M> {
     #[inline(never)]
     fn carry_out(&mut self) {
         let mut left = core::mem::take(&mut self.0);
-        while let Some(first) = left.iter().map(Deed::order).min() {
-            for deed in left.extract_if(.., |deed| deed.order() == first) {
-                deed.carry_out();
-            }
-        }
+        left.sort_by_key(Deed::order);
+        left.into_iter().for_each(Deed::carry_out);
     }
 }
 

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 
 use super::notify::{self, Notification};
-use super::port::{Holder, Port};
+use super::port::{Holder, Port, PortState};
 use crate::machine::Machine;
 
 /// A right to send any number of messages.
@@ -71,6 +71,7 @@ impl<M: Machine> SendOnceRight<M> {
     ///
     /// # Errors
     /// The account or the machine has no memory for a notification.
+    #[inline]
     pub(super) fn make(port: &Arc<Port<M>>) -> Result<Self, OutOfMemory> {
         if !port.account.take(notify::BYTES::<M>()) {
             return Err(OutOfMemory);
@@ -82,6 +83,16 @@ impl<M: Machine> SendOnceRight<M> {
     pub(super) fn port(&self) -> &Arc<Port<M>> {
         // Only `drop` and `use_up` take the port out, and each of them ends the right.
         self.port.as_ref().expect("a right that is used has no owner")
+    }
+
+    /// Does what [`use_up`](Self::use_up) does. The caller holds the lock of the right's port,
+    /// which protects `state`.
+    #[inline]
+    pub(super) fn use_up_locked(mut self, state: &mut PortState<M>) {
+        if let Some(port) = self.port.take() {
+            state.send_once_rights -= 1;
+            port.account.give(notify::BYTES::<M>());
+        }
     }
 
     fn release(port: &Arc<Port<M>>) {

@@ -14,6 +14,7 @@ use super::free_names::FreeNames;
 use super::notify::{AcceptRequest, Later};
 use super::port::{DeadNameRequest, Holder, Port};
 use super::reverse::Reverse;
+use super::right::SendOnceRight;
 use super::{Name, NameRule};
 use crate::machine::Machine;
 use crate::{KernError, KernResult};
@@ -73,6 +74,7 @@ impl<M: Machine> Table<M> {
         self.count
     }
 
+    #[inline]
     fn has_chosen(&self, index: usize) -> bool {
         !self.chosen.is_empty() && self.chosen.range(self.rule.names_of(index)).next().is_some()
     }
@@ -131,6 +133,7 @@ impl<M: Machine> Table<M> {
     /// # Errors
     /// The entry comes back with each error. `InvalidTask`: the space has ended. `NoSpace`: the
     /// task has as many names as it may have. `ResourceShortage`: no memory.
+    #[inline]
     pub(super) fn insert(&mut self, entry: Entry<M>) -> Result<Name, NotInserted<M>> {
         if let Err(error) = self.prepare(&entry) {
             return Err((error, entry));
@@ -166,6 +169,7 @@ impl<M: Machine> Table<M> {
     }
 
     /// Checks that the space may have one more entry, and makes room for a send right in `reverse`.
+    #[inline]
     fn prepare(&mut self, entry: &Entry<M>) -> KernResult {
         if !self.alive {
             return Err(KernError::InvalidTask);
@@ -180,6 +184,7 @@ impl<M: Machine> Table<M> {
     }
 
     /// Makes the array longer, and returns the lowest of its new indices that is free.
+    #[cold]
     fn grow(&mut self) -> KernResult<usize> {
         loop {
             let before = self.slots.len();
@@ -209,6 +214,7 @@ impl<M: Machine> Table<M> {
     }
 
     /// Puts an entry under a free name. Returns whether the entry is in the array.
+    #[inline]
     fn put(&mut self, name: Name, entry: Entry<M>) -> bool {
         self.count += 1;
         self.note_holder(name, &entry);
@@ -229,6 +235,7 @@ impl<M: Machine> Table<M> {
 
     /// Records the name of a new entry in the port of its receive right or set, and for its send
     /// right in `reverse`.
+    #[inline]
     fn note_holder(&mut self, name: Name, entry: &Entry<M>) {
         if let Some(port) = entry.object.send_port() {
             self.reverse.insert(port, name);
@@ -238,6 +245,32 @@ impl<M: Machine> Table<M> {
         }
         if let Object::Set(set) = &entry.object {
             set.state.lock().name = name;
+        }
+    }
+
+    /// Removes a name in the array that denotes a send-once right to a living port, if there is
+    /// nothing else about it. `None`, and nothing has changed: the name is not of this kind.
+    #[inline]
+    pub(super) fn take_lone_send_once(&mut self, name: Name) -> Option<SendOnceRight<M>> {
+        let (index, generation) = self.rule.split(name);
+        let slot = self.slots.get_mut(index).filter(|slot| slot.generation == generation)?;
+        let entry = slot.entry.as_mut()?;
+        if entry.request.is_some() || entry.accept.is_some() || entry.has_died() {
+            return None;
+        }
+        match core::mem::replace(&mut entry.object, Object::Dead) {
+            Object::SendOnce(right) => {
+                (slot.entry, slot.generation) = (None, self.rule.next(generation));
+                self.count -= 1;
+                if !self.has_chosen(index) {
+                    self.free.insert(index);
+                }
+                Some(right)
+            }
+            other => {
+                entry.object = other;
+                None
+            }
         }
     }
 

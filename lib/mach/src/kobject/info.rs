@@ -43,14 +43,16 @@ impl Words {
         self.long(microseconds / 1_000_000).long(microseconds % 1_000_000 * 1000)
     }
 
-    /// The structure, of which the caller has room for `room` words and must want `least`.
+    /// Ends the structure, of which the caller has room for `room` words and must want `least`.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT`: the caller has less room than `least`.
-    pub(super) fn answer(&self, room: usize, least: usize) -> Answer<Array<u32, MOST>> {
+    pub(super) fn answer(&mut self, room: usize, least: usize) -> Answer<Array<u32, MOST>> {
         if room < least {
             return Err(INVALID_ARGUMENT);
         }
-        Array::new(&self.0[..self.0.len().min(room)]).ok_or(Status::ARRAY_TOO_LARGE)
+        let mut words = core::mem::take(&mut self.0);
+        words.truncate(room);
+        Array::of(words).ok_or(Status::ARRAY_TOO_LARGE)
     }
 }

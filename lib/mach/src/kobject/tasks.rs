@@ -48,9 +48,7 @@ impl<M: Machine, P: PortPersonality<M>> Call<'_, M, P> {
                 let info = task.info().await?;
                 let (lowest, highest) = task.map().bounds();
                 let resident = task.map().resident_pages(lowest, highest).await * crate::machine::PAGE_SIZE;
-                let living = times(task);
-                let ended = info.time.saturating_sub(living.program + living.server);
-                let created = P::task_ports(task).created;
+                let (ended, created) = (info.ended_time, P::task_ports(task).created);
                 words.word(info.suspend_count).word(u32::from(info.base));
                 words.long(info.virtual_size).long(resident);
                 words.time(ended).time(0).time(created).time64(ended).time64(0).time64(created);

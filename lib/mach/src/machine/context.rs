@@ -144,7 +144,7 @@ pub trait ExecutionContext: Clone + Send + Sync + 'static {
     /// Makes a context wait in the system call that its handler or its task is serving: it is with
     /// its server, without an event, until it is answered or [surrendered](Self::surrender).
     /// Returns false, and does nothing, if the context is in no system call.
-    fn hold(&self, call: SystemCall) -> bool;
+    fn hold(&self, call: &SystemCall) -> bool;
 
     /// Turns the wait of a context that was held into an event: the system call that it was held
     /// with. It has no effect on any other context.

@@ -22,7 +22,7 @@ impl<M: Machine> ObjectState<M> {
         let write = access.contains(Protection::WRITE);
         // The page cannot be lent if a delayed copy must be given it first, if it is beyond the
         // end, or if a pager is working on it.
-        if write && self.copy.is_some() || index >= self.limit() {
+        if write && self.copy.is_some() || index << PAGE_SHIFT >= self.size {
             return None;
         }
         let slot = self.pages.get_mut(index)?;

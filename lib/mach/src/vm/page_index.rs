@@ -242,6 +242,21 @@ impl Node {
 
     /// How many slots are in use from `start` to before `end` within this node, whose first page is
     /// `base`.
+    /// The first page of a node that has one, or with `last` the last one. `base` is the first page
+    /// that the node can have.
+    fn end_page(&self, base: u64, height: u32, last: bool) -> u64 {
+        let used = self.used();
+        let at = if last { used.checked_ilog2().unwrap_or(0) } else { used.trailing_zeros() % 64 };
+        let first = base + (u64::from(at) << (height * BITS));
+        match self {
+            Self::Branch(Branch { children, .. }) => {
+                let child = children[at as usize].as_ref();
+                child.map_or(first, |child| child.end_page(first, height - 1, last))
+            }
+            Self::Leaf(_) => first,
+        }
+    }
+
     fn count_in(&self, base: u64, height: u32, start: u64, end: u64) -> u64 {
         match self {
             Self::Leaf(leaf) => {
@@ -253,16 +268,19 @@ impl Node {
             }
             Self::Branch(branch) => {
                 let span = 1u64 << (height * BITS);
-                let children = branch.children.iter().enumerate();
-                let children = children.filter_map(|(place, child)| Some((place, child.as_ref()?)));
-                let counts = children.map(|(place, child)| {
-                    let first = base + place as u64 * span;
-                    match first < end && start < first.saturating_add(span) {
-                        true => child.count_in(first, height - 1, start, end),
-                        false => 0,
+                let (mut used, mut count) = (branch.used, 0);
+                while used != 0 {
+                    let place = used.trailing_zeros();
+                    used &= used - 1;
+                    let first = base + u64::from(place) * span;
+                    if first < end
+                        && start < first.saturating_add(span)
+                        && let Some(child) = &branch.children[place as usize]
+                    {
+                        count += child.count_in(first, height - 1, start, end);
                     }
-                });
-                counts.sum()
+                }
+                count
             }
         }
     }
@@ -448,6 +466,12 @@ impl PageIndex {
         match &self.shape {
             Shape::Few(few) => {
                 few[..self.count].iter().filter(|(at, _)| (start..end).contains(at)).count() as u64
+            }
+            // All slots lie in most ranges: that of a mapping of the whole object.
+            Shape::Tree { root, height }
+                if start <= root.end_page(0, *height, false) && root.end_page(0, *height, true) < end =>
+            {
+                self.count as u64
             }
             Shape::Tree { root, height } => root.count_in(0, *height, start, end),
         }

@@ -110,9 +110,13 @@ fn rust_stubs(directory: &Path, transport: &str) -> (u64, u64) {
         .iter()
         .map(|name| format!("    Pointer(Client::<'static, T>::{name} as *const ()),\n"))
         .collect();
+    let is_over_messages = transport.contains("reply_port");
+    // Each kind of stubs has an array of its own.
+    let arrays = if is_over_messages { "message" } else { "direct" };
     let head = "#![no_std]\n#![allow(warnings)]\nmod calls;\nuse calls::*;\nuse direct::x2::{IpcError, MapItem, MessageTag, ThreadId};\nuse direct::{Registers, Reply, Transport};\n\
-                use ::message::{Array, Call, Data, Header, Memory, Status};\n\
+                use ::message::{Call, Data, Header, Memory, Status};\n\
                 pub struct Pointer(*const ());\nunsafe impl Sync for Pointer {}\npub struct T(*mut u64);\n";
+    let head = format!("{head}use ::{arrays}::Array;\n");
     let client =
         format!("{head}{transport}#[unsafe(no_mangle)]\npub static CALLS: &[Pointer] = &[\n{pointers}];\n");
     let (mut declared, mut defined) = (String::new(), String::new());
@@ -130,7 +134,7 @@ fn rust_stubs(directory: &Path, transport: &str) -> (u64, u64) {
     }
     let server = format!(
         "{head}unsafe extern \"Rust\" {{\n{declared}}}\nimpl Server for T {{\n{defined}}}\n{transport}{}",
-        if transport.contains("reply_port") { SERVE_MESSAGES } else { SERVE_DIRECT }
+        if is_over_messages { SERVE_MESSAGES } else { SERVE_DIRECT }
     );
     (rust_object(directory, "u.rs", &client), rust_object(directory, "s.rs", &server))
 }

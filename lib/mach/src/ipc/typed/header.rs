@@ -39,6 +39,7 @@ fn word(bytes: &[u8; HEADER], at: usize) -> u32 {
 }
 
 impl Header {
+    #[inline]
     pub(super) fn from_bytes(bytes: &[u8; HEADER]) -> Self {
         // Names have 32 bits, so the upper halves of the ports' fields of 8 bytes are not read.
         Self {
@@ -51,6 +52,7 @@ impl Header {
         }
     }
 
+    #[inline]
     pub(super) fn to_bytes(self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         bytes[..4].copy_from_slice(&self.bits.to_le_bytes());
@@ -67,6 +69,7 @@ impl Header {
     /// # Errors
     /// `SendInvalidHeader`: the bits or the dispositions are not valid. `SendInvalidDest`: the
     /// header names no destination.
+    #[inline]
     pub(super) fn rights(&self) -> Result<HeaderRights, MsgErrorKind> {
         if self.bits & !(COMPLEX | CIRCULAR | 0xffff) != 0 {
             return Err(MsgErrorKind::SendInvalidHeader);

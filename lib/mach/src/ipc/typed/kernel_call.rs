@@ -10,13 +10,14 @@ use alloc::sync::Arc;
 use macadamia_sync::SpinGuard;
 
 use super::header::{HEADER, Header};
-use super::rendezvous::{Plain, Sent, arrive, buffer};
+use super::rendezvous::{Plain, Sent, Start, arrive, buffer};
 use super::trap::{MsgArguments, MsgOptions};
 use crate::ipc::held::{Buffer, HeldReceiver};
 use crate::ipc::port::Port;
 use crate::ipc::table::Table;
 use crate::ipc::{Disposition, KernelServed, Name, Right, SendOnceRight};
 use crate::machine::Machine;
+use crate::vm::VmMap;
 
 /// The most bytes of a request that goes this way.
 const LONGEST: usize = 256;
@@ -27,29 +28,21 @@ const LONGEST: usize = 256;
 pub(super) fn call<M: Machine>(
     caller: &HeldReceiver<M>,
     arguments: &MsgArguments,
-    message: &Plain,
+    (message, start): (&Plain, &mut Start),
     port: &Arc<Port<M>>,
     mut table: SpinGuard<'_, Table<M>>,
 ) -> Sent<M> {
     let Some(right) = reply_right(&mut table, arguments, message) else { return Sent::Nothing };
     drop(table);
-    let mut request = [0; LONGEST];
     let size = HEADER + message.body.next_multiple_of(8);
-    let is_read = match (request.get_mut(HEADER..HEADER + message.body), message.short_body()) {
-        (None, _) => false,
-        (Some(body), Some(read)) => {
-            body.copy_from_slice(read);
-            true
-        }
-        (Some(body), None) => caller.map().try_copyin(arguments.address + HEADER as u64, body),
-    };
     let reply = Reply { caller, buffer: buffer(arguments), port: right.port(), name: arguments.receive_name };
-    let served = match is_read {
-        true => {
-            let deliver = &mut |bytes: &mut [u8], id| reply.deliver(bytes, id);
-            caller.space().try_serve(port, &mut request[..size], message.header.id, deliver)
-        }
-        false => KernelServed::Nothing,
+    let serve = |request: &mut [u8]| {
+        let deliver = &mut |bytes: &mut [u8], id| reply.deliver(bytes, id);
+        caller.space().try_serve(port, request, message.id, deliver)
+    };
+    let served = match start.get_mut(..size) {
+        Some(request) => serve(request),
+        None => with_long_request(caller.map(), arguments.address, message.body, serve),
     };
     match served {
         KernelServed::Nothing => {
@@ -69,6 +62,24 @@ pub(super) fn call<M: Machine>(
     }
 }
 
+/// Reads a request that was not read with its header, and has it carried out.
+#[inline(never)]
+fn with_long_request<M: Machine>(
+    map: &VmMap<M>,
+    address: u64,
+    body: usize,
+    serve: impl FnOnce(&mut [u8]) -> KernelServed<M>,
+) -> KernelServed<M> {
+    let mut request = [0; LONGEST];
+    let is_read = request
+        .get_mut(HEADER..HEADER + body)
+        .is_some_and(|bytes| map.try_copyin(address + HEADER as u64, bytes));
+    match request.get_mut(..HEADER + body.next_multiple_of(8)).filter(|_| is_read) {
+        Some(request) => serve(request),
+        None => KernelServed::Nothing,
+    }
+}
+
 /// The right to reply to the request, if the caller waits for the reply at a port at which nothing
 /// else is.
 fn reply_right<M: Machine>(
@@ -82,7 +93,7 @@ fn reply_right<M: Machine>(
         return None;
     }
     table.get(remote).filter(|entry| entry.object.sends())?;
-    table.claim(name, Disposition::MakeSendOnce).ok()?
+    table.make_send_once(name)
 }
 
 /// Where a reply goes.
@@ -103,7 +114,7 @@ impl<M: Machine> Reply<'_, M> {
             return false;
         }
         let kind = Disposition::MoveSendOnce.received();
-        let (local, kind, sequence) = arrive(self.port, space, kind);
+        let (local, kind, sequence) = arrive(self.port, space, kind, None);
         let header = Header { bits: kind << 8, size: bytes.len() as u32, remote: 0, local, sequence, id };
         bytes[..HEADER].copy_from_slice(&header.to_bytes());
         let written = self.caller.map().try_copyout(self.buffer.address, bytes);

@@ -236,10 +236,10 @@ impl ExecutionContext for SimulatedThread {
         })
     }
 
-    fn hold(&self, call: SystemCall) -> bool {
+    fn hold(&self, call: &SystemCall) -> bool {
         let held = self.record(|record| {
             record.computes = false;
-            record.held = Some(call);
+            record.held = Some(*call);
         });
         held.is_ok()
     }

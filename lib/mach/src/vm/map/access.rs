@@ -193,13 +193,24 @@ impl<M: Machine> VmMap<M> {
         if let Some(output) = self.ready_path(address, access, &mut with) {
             return Some(Ok(output));
         }
+        self.try_other_page(address, access, with)
+    }
+
+    /// Lends a page that is not on the ready path: its code is kept out of the callers of that.
+    #[inline(never)]
+    pub(super) fn try_other_page<R>(
+        &self,
+        address: u64,
+        access: Protection,
+        mut with: impl FnMut(Frame) -> R,
+    ) -> Option<KernResult<R>> {
         self.try_page(address, access, &mut Touch(|_: &M, frame| with(frame)))
     }
 
     /// The page, if it belongs to the entry of the last fault, and is in memory in the entry's own
     /// object. This is so for most pages to which system calls refer.
-    #[inline]
-    fn ready_path<R>(
+    #[inline(always)]
+    pub(super) fn ready_path<R>(
         &self,
         address: u64,
         access: Protection,

@@ -7,6 +7,9 @@
 //! placement rule, puts it back into the map if nothing has changed meanwhile. Before any other
 //! change of the map, and before its entries are looked at, the cached entry is removed from the
 //! tree ([`VmMap::settle`]).
+//!
+//! A request next to an entry of the same kind extends that entry, so that there is none to cache.
+//! If its range is deallocated again, the next such request gets an entry of its own instead.
 
 use alloc::sync::Arc;
 
@@ -27,6 +30,19 @@ pub(super) enum Recent {
     Added(Added),
     /// The entry was unmapped and is cached.
     Cached(Added),
+    /// The request has extended another entry.
+    Extended(Extension),
+    /// The request had extended another entry, and its range was unmapped.
+    Returned(Extension),
+}
+
+/// A range that has extended an entry, and the placement rule of the request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Extension {
+    start: u64,
+    end: u64,
+    placement: Placement,
+    alignment: u64,
 }
 
 /// An entry that was added, and the placement rule of the request.
@@ -116,6 +132,31 @@ impl<M: Machine> VmMap<M> {
         state.size -= end - start;
         state.recent = Recent::Cached(added);
         true
+    }
+
+    /// Whether the last change was that a request as this one had extended an entry and was taken
+    /// back.
+    pub(super) fn was_returned(state: &MapState<M>, request: &MapRequest<M>, size: u64) -> bool {
+        matches!(state.recent, Recent::Returned(Extension { start, end, placement, alignment })
+            if end - start == size && placement == request.placement && alignment == request.alignment)
+    }
+
+    /// Records that a request has extended an entry.
+    pub(super) fn remember_extension(
+        state: &mut MapState<M>,
+        request: &MapRequest<M>,
+        (start, end): (u64, u64),
+    ) {
+        let MapRequest { placement, alignment, .. } = *request;
+        state.recent = Recent::Extended(Extension { start, end, placement, alignment });
+    }
+
+    /// The last request, if it has extended an entry by this range.
+    pub(super) fn extension(state: &MapState<M>, range: (u64, u64)) -> Option<Extension> {
+        match state.recent {
+            Recent::Extended(extension) if (extension.start, extension.end) == range => Some(extension),
+            _ => None,
+        }
     }
 
     /// Records the entry that a request has added, unless an existing entry was extended.

@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 
 use super::super::fault;
 use super::super::object::{Backing, VmObject};
+use super::cached::Recent;
 use super::entry::{Behavior, Entry, Inheritance};
 use super::inherit;
 use super::{MapRequest, MapState, Placement, VmMap, page_range};
@@ -65,7 +66,7 @@ impl<M: Machine> VmMap<M> {
             // The entry is made before the map is locked, since that may copy an object.
             let entry = self.new_entry(request, offset)?;
             let state = &mut *self.change().await?;
-            return self.map_entry(state, request, size, entry);
+            return self.map_entry(state, request, size, entry, true);
         }
         let state = &mut *self.open().await?;
         self.map_zeros(state, request, size)
@@ -88,30 +89,36 @@ impl<M: Machine> VmMap<M> {
         if let Some(start) = self.take_up(state, request, size) {
             return Ok(start);
         }
+        let joins = !Self::was_returned(state, request, size);
         self.prepare_change(state);
-        self.map_entry(state, request, size, self.new_entry(request, 0)?)
+        self.map_entry(state, request, size, self.new_entry(request, 0)?, joins)
     }
 
-    /// Adds `entry` for a request that has been checked.
+    /// Adds `entry` for a request that has been checked. If `joins`, it may become a part of its
+    /// neighbours.
     fn map_entry(
         &self,
         state: &mut MapState<M>,
         request: &MapRequest<M>,
         size: u64,
         entry: Entry<M>,
+        joins: bool,
     ) -> KernResult<u64> {
         let start = if matches!(request.placement, Placement::Replace(_)) {
             self.make_room(state, request.placement, size, request.alignment, 1)?
         } else {
             let start = self.place(state, request.placement, size, request.alignment)?;
-            if self.extend_previous(state, start, size, &entry) {
+            if joins && self.extend_previous(state, start, size, &entry) {
+                Self::remember_extension(state, request, (start, start + size));
                 return Ok(start);
             }
             self.reserve_entries(state, 1)?;
             start
         };
         let id = self.add_entry(state, start, start + size, entry);
-        self.simplify(state, start, start + size);
+        if joins {
+            self.simplify(state, start, start + size);
+        }
         self.remember(state, id, request, (start, start + size));
         Ok(start)
     }
@@ -263,6 +270,7 @@ impl<M: Machine> VmMap<M> {
         if self.cache_entry(state, start, end) {
             return Ok(());
         }
+        let extension = Self::extension(state, (start, end));
         self.prepare_change(state);
         if let Some(id) = state.entries.find_at_or_after(start)
             && (state.entries.start(id), state.entries.end(id)) == (start, end)
@@ -278,6 +286,9 @@ impl<M: Machine> VmMap<M> {
         }
         self.cut_range(state, start, end)?;
         self.remove_range(state, start, end);
+        if let Some(extension) = extension {
+            state.recent = Recent::Returned(extension);
+        }
         Ok(())
     }
 

@@ -107,12 +107,15 @@ impl<M: Machine> Hints<M> {
         (self.last, self.earlier) = (None, None);
     }
 
-    /// To be called when the entry of this range becomes the cached one. Its hint is kept, and is
-    /// not used before [`Hints::take_up`].
+    /// To be called when the entry of this range becomes the cached one. Its hint is kept if it was
+    /// added last, and is not used before [`Hints::take_up`]. Hints of other entries stay.
     pub(super) fn cache(&mut self, start: u64, end: u64) {
         match &self.last {
             Some(last) if (last.start, last.end) == (start, end) => self.last_is_cached = true,
-            _ => self.forget(),
+            _ => {
+                self.last.take_if(|hint| hint.overlaps(start, end));
+                self.earlier.take_if(|hint| hint.overlaps(start, end));
+            }
         }
     }
 
@@ -186,8 +189,10 @@ mod tests {
         hints.cache(0x3000, 0x4000);
         hints.add(hint(0x5000, 0x6000, false));
         assert_eq!(found(&hints, [0x1000, 0x3000, 0x5000]), [true, false, true]);
-        // The earlier entry is cached: what remains is not known to be outside of it.
+        // The earlier entry is cached, or one without a hint: only its own hint is forgotten.
         hints.cache(0x1000, 0x2000);
-        assert_eq!(found(&hints, [0x1000, 0x3000, 0x5000]), [false; 3]);
+        assert_eq!(found(&hints, [0x1000, 0x3000, 0x5000]), [false, false, true]);
+        hints.cache(0x7000, 0x8000);
+        assert_eq!(found(&hints, [0x5000, 0x5fff, 0x7000]), [true, true, false]);
     }
 }

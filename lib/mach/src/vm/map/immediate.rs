@@ -12,21 +12,47 @@ impl<M: Machine> VmMap<M> {
     /// possible, or not without waiting; a part may have been read then.
     #[inline]
     pub fn try_copyin(&self, address: u64, buffer: &mut [u8]) -> bool {
-        each_part(address, buffer.len(), |at, offset, done, count| {
-            let part = &mut buffer[done..done + count];
-            let read = |frame| self.vm.machine().read_frame(frame, offset, part);
-            self.try_with_frame(at, Protection::READ, read).is_some_and(|read| read.is_ok())
+        if is_in_one_page(address, buffer.len()) {
+            return self.read_page(address, buffer);
+        }
+        each_part(address, buffer.len(), |at, _, done, count| {
+            self.read_page(at, &mut buffer[done..done + count])
         })
+    }
+
+    /// Reads bytes that lie in one page.
+    #[inline(never)]
+    fn read_page(&self, address: u64, buffer: &mut [u8]) -> bool {
+        let offset = (address % PAGE_SIZE) as usize;
+        self.use_page(address, Protection::READ, |frame| {
+            self.vm.machine().read_frame(frame, offset, buffer);
+        })
+    }
+
+    /// Lends the frame of a page to `with`. Returns false if that is not possible, or not without
+    /// waiting.
+    #[inline(always)]
+    fn use_page(&self, address: u64, access: Protection, mut with: impl FnMut(Frame)) -> bool {
+        self.ready_path(address, access, &mut with).is_some()
+            || self.try_other_page(address, access, with).is_some_and(|used| used.is_ok())
     }
 
     /// Writes a task's memory as [`copyout`](Self::copyout) does. Returns false if that is not
     /// possible, or not without waiting; a part may have been written then.
     #[inline]
     pub fn try_copyout(&self, address: u64, bytes: &[u8]) -> bool {
-        each_part(address, bytes.len(), |at, offset, done, count| {
-            let part = &bytes[done..done + count];
-            let write = |frame| self.vm.machine().write_frame(frame, offset, part);
-            self.try_with_frame(at, Protection::WRITE, write).is_some_and(|written| written.is_ok())
+        if is_in_one_page(address, bytes.len()) {
+            return self.write_page(address, bytes);
+        }
+        each_part(address, bytes.len(), |at, _, done, count| self.write_page(at, &bytes[done..done + count]))
+    }
+
+    /// Writes bytes that lie in one page.
+    #[inline(never)]
+    fn write_page(&self, address: u64, bytes: &[u8]) -> bool {
+        let offset = (address % PAGE_SIZE) as usize;
+        self.use_page(address, Protection::WRITE, |frame| {
+            self.vm.machine().write_frame(frame, offset, bytes);
         })
     }
 
@@ -34,28 +60,35 @@ impl<M: Machine> VmMap<M> {
     /// the same task. Returns false if that is not possible, or not without waiting; a part may
     /// have been copied then.
     pub fn try_copy(&self, source: u64, to: &Self, target: u64, length: usize) -> bool {
-        each_part(source, length, |from, from_offset, done, count| {
-            each_part(target.wrapping_add(done as u64), count, |into, into_offset, done, count| {
-                let (from, from_offset) = (from + done as u64, from_offset + done);
-                let copy = |source: Frame, target: Frame| {
-                    let (source, target) = ((source, from_offset), (target, into_offset));
-                    self.vm.machine().copy_between(source, target, count);
-                };
-                self.with_frames(from, to, into, copy) || self.copy_pieces(from, to, into, count)
-            })
-        })
+        let in_page = |address: u64| (address % PAGE_SIZE) as usize;
+        let mut done = 0;
+        while done < length {
+            let next = |address: u64| address.checked_add(done as u64);
+            let (Some(from), Some(into)) = (next(source), next(target)) else { return false };
+            let (from_offset, into_offset) = (in_page(from), in_page(into));
+            let count = (length - done).min(PAGE_SIZE as usize - from_offset.max(into_offset));
+            let copy = |source: Frame, target: Frame| {
+                let (source, target) = ((source, from_offset), (target, into_offset));
+                self.vm.machine().copy_between(source, target, count);
+            };
+            if !self.with_frames(from, to, into, copy) && !self.copy_pieces(from, to, into, count) {
+                return false;
+            }
+            done += count;
+        }
+        true
     }
 
     /// Lends the frames of the pages at `from` in this map and at `into` in `to` to `with`, for a
     /// read and a write. Returns false, and does nothing, if the target's page has to be found
     /// first, or the source's page is not in memory.
-    #[inline]
+    #[inline(always)]
     fn with_frames(&self, from: u64, to: &Self, into: u64, with: impl Fn(Frame, Frame)) -> bool {
         if core::ptr::eq(self, to) {
             return self.with_both_frames(from, into, with).is_some();
         }
         // No lock of the target is waited for while those of the source are held.
-        let lend = |source: Frame| {
+        let mut lend = |source: Frame| {
             let translation = to.translation.try_lock()?;
             let hint = translation.hints.find(into, Protection::WRITE)?;
             let object = hint.object.upgrade()?;
@@ -63,7 +96,10 @@ impl<M: Machine> VmMap<M> {
             with(source, state.ready_frame(hint.index(into), Protection::WRITE)?);
             Some(())
         };
-        matches!(self.try_with_frame(from, Protection::READ, lend), Some(Ok(Some(()))))
+        match self.ready_path(from, Protection::READ, &mut lend) {
+            Some(lent) => lent.is_some(),
+            None => matches!(self.try_other_page(from, Protection::READ, lend), Some(Ok(Some(())))),
+        }
     }
 
     /// Lends the frames of two pages of one entry to `with`.
@@ -91,15 +127,17 @@ impl<M: Machine> VmMap<M> {
     }
 }
 
+/// Whether a range of at least one byte lies in one page.
+#[inline(always)]
+fn is_in_one_page(address: u64, length: usize) -> bool {
+    length.wrapping_sub(1) < PAGE_SIZE as usize - (address % PAGE_SIZE) as usize
+}
+
 /// Calls `with` for the part of each page in a range, until it returns false: the address, the
 /// offset in the page, the bytes before, and the bytes of the part. Returns whether all parts were
 /// used; a range beyond the last address is not.
 #[inline]
 fn each_part(address: u64, length: usize, mut with: impl FnMut(u64, usize, usize, usize) -> bool) -> bool {
-    let offset = (address % PAGE_SIZE) as usize;
-    if length.wrapping_sub(1) < PAGE_SIZE as usize - offset {
-        return with(address, offset, 0, length);
-    }
     let mut done = 0;
     while done < length {
         let Some(at) = address.checked_add(done as u64) else { return false };

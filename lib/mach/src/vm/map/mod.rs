@@ -225,8 +225,8 @@ impl<M: Machine> VmMap<M> {
     pub async fn resident_pages(&self, start: u64, end: u64) -> u64 {
         let mut state = self.state.lock().await;
         self.settle(&mut state);
-        let (mut at, mut pages) = (start, 0);
-        while let Some(id) = state.entries.find_at_or_after(at) {
+        let (mut next, mut pages) = (state.entries.find_at_or_after(start), 0);
+        while let Some(id) = next {
             let (from, to) = (state.entries.start(id).max(start), state.entries.end(id).min(end));
             if from >= to {
                 break;
@@ -237,7 +237,7 @@ impl<M: Machine> VmMap<M> {
                 let first = entry.index(distance);
                 pages += object.resident_in(first, first + ((to - from) / PAGE_SIZE));
             }
-            at = to;
+            next = state.entries.next(id);
         }
         pages
     }

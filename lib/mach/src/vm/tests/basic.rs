@@ -50,6 +50,40 @@ fn fresh_memory_is_zero_and_keeps_what_is_stored() {
 }
 
 #[test]
+fn memory_that_comes_and_goes_next_to_other_memory_gets_an_entry_of_its_own() {
+    let system = System::new(16);
+    let map = system.map();
+    system.run(async {
+        let place = Placement::Above(BASE);
+        allocate(&map, BASE, 2).await.unwrap();
+        store(&map, BASE, b"kept").await.unwrap();
+        let page = BASE + 2 * PAGE_SIZE;
+        assert_eq!(map.allocate(place, PAGE_SIZE).await, Ok(page));
+        assert_eq!(map.entry_count().await, 1);
+        map.deallocate(page, PAGE_SIZE).await.unwrap();
+        for _ in 0..2 {
+            assert_eq!(map.allocate(place, PAGE_SIZE).await, Ok(page));
+            map.deallocate(page, PAGE_SIZE).await.unwrap();
+        }
+        assert_eq!(map.allocate(place, PAGE_SIZE).await, Ok(page));
+        assert_eq!(map.entry_count().await, 2);
+        map.deallocate(page, PAGE_SIZE).await.unwrap();
+        // Without a look in between, the entry of its own is used again and again.
+        for round in 0..6u8 {
+            assert_eq!(map.allocate(place, PAGE_SIZE).await, Ok(page));
+            assert_eq!(load(&map, page, 1).await.unwrap(), [0], "round {round}");
+            store(&map, page, &[round + 1]).await.unwrap();
+            map.deallocate(page, PAGE_SIZE).await.unwrap();
+            assert_eq!(load(&map, page, 1).await, Err(KernError::InvalidAddress), "round {round}");
+            assert_eq!(load(&map, BASE, 4).await.unwrap(), b"kept");
+        }
+        // A request of another size may join its neighbour.
+        assert_eq!(map.allocate(place, 2 * PAGE_SIZE).await, Ok(page));
+        assert_eq!(map.entry_count().await, 1);
+    });
+}
+
+#[test]
 fn bad_addresses_and_ranges_have_their_errors() {
     let system = System::new(4);
     let map = system.map();
