@@ -137,6 +137,12 @@ impl ExecutionContext for NoContext {
     fn set_extended_state(&self, _: &[u8]) -> KernResult {
         Ok(())
     }
+    fn begin_handler(&self) -> KernResult<(ThreadState, Vec<u8>)> {
+        Ok(Default::default())
+    }
+    fn end_handler(&self, _: &ThreadState, _: &[u8]) -> KernResult {
+        Ok(())
+    }
     fn times(&self) -> Times {
         Times::default()
     }
