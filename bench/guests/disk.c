@@ -129,8 +129,7 @@ static void jobs(void)
 
 int main(void)
 {
-    static const char *const modules[] = {VIRTIO_MODULES, "virtio_blk", "crc32c_generic", "libcrc32c", "crc16",
-                                          "mbcache",      "jbd2",       "ext4"};
+    static const char *const modules[] = {VIRTIO_MODULES, "virtio_blk", "crc32c_generic", "crc16", "mbcache", "jbd2", "ext4"};
     load_modules(modules, sizeof modules / sizeof *modules);
     for (int tries = 0; access(DISK, F_OK) == -1; tries++) {
         must(tries < 1000 ? 0 : -1, DISK);

@@ -20,7 +20,7 @@ static void load_modules(const char *const names[], size_t count)
     }
 }
 
-#define VIRTIO_MODULES "virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci"
+#define VIRTIO_MODULES "virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci"
 
 /* What the plugin counts: `count` times the code. The output says how many operations these are. */
 #define REGION(name, count, code)           \

@@ -65,13 +65,13 @@ fn extract(archive: &Path, pattern: &str, kept: &Path) -> Result<()> {
 
 /// The modules of Debian's kernel that every virtio device needs, each after those that it needs.
 const VIRTIO: [&str; 5] =
-    ["virtio", "virtio_ring", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci"];
+    ["virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci"];
 
 /// Those of a virtio network device.
 const NETWORK: [&str; 3] = ["failover", "net_failover", "virtio_net"];
 
 /// Those of a virtio disk, and of the ext4 file system.
-const DISK: [&str; 7] = ["virtio_blk", "crc32c_generic", "libcrc32c", "crc16", "mbcache", "jbd2", "ext4"];
+const DISK: [&str; 6] = ["virtio_blk", "crc32c_generic", "crc16", "mbcache", "jbd2", "ext4"];
 
 /// The files of the modules of Debian's kernel that a suite's devices need, and where they are in an
 /// image.
