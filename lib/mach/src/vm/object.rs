@@ -238,8 +238,8 @@ impl<M: Machine> VmObject<M> {
         first
     }
 
-    /// Takes from all mappings the right to write to the pages that `next` names. It gets the number
-    /// from which on pages are left.
+    /// Takes from all mappings the right to write to the pages that `next` names. It gets the
+    /// number from which on pages are left.
     fn protect_from_writes(&self, mut next: impl FnMut(&ObjectState<M>, u64) -> Option<u64>) {
         const BATCH: usize = 32;
         let mut from = 0;

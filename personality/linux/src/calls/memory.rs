@@ -195,8 +195,8 @@ async fn lock_all<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
     Ok(0)
 }
 
-/// membarrier(2): all threads of all programs execute a barrier, whichever the caller asks for. Only
-/// a process that has said so before may ask for a private one.
+/// membarrier(2): all threads of all programs execute a barrier, whichever the caller asks for.
+/// Only a process that has said so before may ask for a private one.
 pub(crate) fn membarrier<M: Machine>(call: &Call<'_, M>) -> Done {
     const QUERY: u32 = 0;
     const GLOBAL: u32 = 1;

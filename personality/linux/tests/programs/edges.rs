@@ -388,6 +388,116 @@ fn barriers_for_all_threads_need_a_registration_that_exec_ends() {
 
 const MEMBARRIER: u64 = 324;
 
+#[test]
+fn the_effective_id_decides_about_priorities_and_processors_of_others() {
+    run(async |p| {
+        let target = p
+            .fork(|p| {
+                Box::pin(async move {
+                    assert_eq!(p.call(105, &[1000]).await?, 0);
+                    p.call(34, &[]).await?;
+                    panic!("it went on");
+                })
+            })
+            .await? as u64;
+        p.pass(1000).await?;
+        p.store(DATA, &bytes(&[1])).await?;
+        for (real, effective, answer) in [(1000, 2000, -1), (2000, 1000, 0), (2000, 2000, -1)] {
+            let child = p
+                .fork(move |p| {
+                    Box::pin(async move {
+                        assert_eq!(p.call(117, &[real, effective, effective]).await?, 0);
+                        assert_eq!(p.call(141, &[0, target, 5]).await?, answer, "setpriority");
+                        assert_eq!(p.call(203, &[target, 8, DATA]).await?, answer, "sched_setaffinity");
+                        p.exit(0).await
+                    })
+                })
+                .await?;
+            assert_eq!(p.wait(0).await?, (child, 0), "real {real}, effective {effective}");
+        }
+        assert_eq!(p.call(62, &[target, 9]).await?, 0);
+        assert_eq!(p.wait(0).await?, (target as i64, 9));
+        Ok(())
+    });
+}
+
+#[test]
+fn capget_shows_the_capabilities_of_the_process_that_it_names() {
+    const HEADER: u64 = DATA + 0x100;
+    const SETS: u64 = DATA + 0x200;
+    async fn effective(p: &mut Program, target: u64) -> Result<u64, crate::world::Gone> {
+        p.store(HEADER, &bytes(&[0x2008_0522 | target << 32])).await?;
+        assert_eq!(p.call(125, &[HEADER, SETS]).await?, 0);
+        Ok(u64::from(p.load_u32(SETS).await?) | u64::from(p.load_u32(SETS + 12).await?) << 32)
+    }
+    run(async |p| {
+        let child = p
+            .fork(|p| {
+                Box::pin(async move {
+                    assert_eq!(p.call(105, &[1000]).await?, 0);
+                    assert_eq!(effective(p, 0).await?, 0);
+                    assert_ne!(effective(p, 1).await?, 0);
+                    p.pass(5000).await?;
+                    p.exit(0).await
+                })
+            })
+            .await? as u64;
+        p.pass(1000).await?;
+        assert_ne!(effective(p, 0).await?, 0);
+        assert_eq!(effective(p, child).await?, 0);
+        p.store(HEADER, &bytes(&[0x2008_0522 | 99 << 32])).await?;
+        assert_eq!(p.call(125, &[HEADER, SETS]).await?, -3, "no such process");
+        assert_eq!(p.wait(0).await?, (child as i64, 0));
+        Ok(())
+    });
+}
+
+#[test]
+fn the_first_conflicting_lock_of_a_file_is_answered() {
+    const LOCK: u64 = DATA + 0x100;
+    /// struct flock: the kind, from where, where it begins, its length, and its owner.
+    async fn lock(p: &mut Program, command: u64, of: [u64; 3]) -> Result<i64, crate::world::Gone> {
+        let [kind, start, length] = of;
+        p.store(LOCK, &bytes(&[kind, start, length, 0])).await?;
+        p.call(72, &[0, command, LOCK]).await
+    }
+    const READ: u64 = 0;
+    const WRITE: u64 = 1;
+    run(async |p| {
+        let path = p.string(DATA, "/file").await?;
+        assert_eq!(p.call(2, &[path, 0o102, 0o644]).await?, 0);
+        let child = p
+            .fork(|p| {
+                Box::pin(async move {
+                    // The second one was made first.
+                    assert_eq!(lock(p, 6, [WRITE, 50, 10]).await?, 0);
+                    assert_eq!(lock(p, 6, [READ, 10, 10]).await?, 0);
+                    p.pass(5000).await?;
+                    p.exit(0).await
+                })
+            })
+            .await?;
+        p.pass(1000).await?;
+        for (asked, answer) in [
+            ([WRITE, 0, 100], [READ, 10, 10]),
+            ([READ, 0, 100], [WRITE, 50, 10]),
+            ([WRITE, 55, 1], [WRITE, 50, 10]),
+        ] {
+            assert_eq!(lock(p, 5, asked).await?, 0);
+            let mut found = [0; 3];
+            for (index, word) in found.iter_mut().enumerate() {
+                *word = p.load_u64(LOCK + 8 * index as u64).await?;
+            }
+            assert_eq!((found[0] & 0xffff, &found[1..]), (answer[0], &answer[1..]), "{asked:?}");
+            assert_eq!(i64::from(p.load_u32(LOCK + 24).await?), child);
+        }
+        assert_eq!(lock(p, 5, [WRITE, 20, 30]).await?, 0);
+        assert_eq!(p.load_u64(LOCK).await? & 0xffff, 2, "none conflicts");
+        assert_eq!(p.wait(0).await?, (child, 0));
+        Ok(())
+    });
+}
+
 fn minus_one() -> u64 {
     u64::from(u32::MAX)
 }

@@ -9,7 +9,7 @@ use super::super::{
 };
 use super::support::{BASE, FilePager, System, load, store};
 use crate::machine::simulated::Simulated;
-use crate::machine::{Caching, PAGE_SIZE, Protection};
+use crate::machine::{Caching, Machine, PAGE_SIZE, Protection};
 use crate::{KernError, KernResult};
 
 const READ: Protection = Protection::READ;
@@ -326,6 +326,42 @@ fn truncation_unmaps_and_clears() {
         assert_eq!(load(&map, at + PAGE_SIZE + 9, 2).await.unwrap(), [7, 0]);
         assert_eq!(load(&map, at + 3 * PAGE_SIZE, 1).await, Err(KernError::MemoryFailure));
         assert_eq!(file.resident_pages(), 2);
+    });
+}
+
+#[test]
+fn the_first_write_through_a_mapping_is_noted_until_it_is_asked_for() {
+    let system = System::new(2048);
+    let map = system.map();
+    let size = 1500 * PAGE_SIZE;
+    system.run(async {
+        let pager = FilePager::new(vec![7; size as usize]);
+        let paged = VmObject::paged(system.vm(), pager, size, CopyStrategy::Symmetric).unwrap();
+        let anonymous = VmObject::anonymous_of_size(system.vm(), size).unwrap();
+        for file in [paged, anonymous] {
+            file.note_mapped_writes();
+            file.write(0, b"by a call").await.unwrap();
+            let shared = map.map(&MapRequest::shared(file.clone(), 0, size)).await.unwrap();
+            let other = map.map(&MapRequest::shared(file.clone(), 0, size)).await.unwrap();
+            load(&map, shared, 1).await.unwrap();
+            load(&map, shared + PAGE_SIZE, 1).await.unwrap();
+            assert_eq!(file.take_mapped_writes(), None);
+            // Few pages are known by number. Of many it is only known that there are some.
+            for pages in [1, 3, 1500, 2] {
+                let begun = Machine::now(system.vm().machine());
+                for page in 0..pages {
+                    store(&map, shared + page * PAGE_SIZE, b"1").await.unwrap();
+                    store(&map, other + page * PAGE_SIZE, b"2").await.unwrap();
+                }
+                assert!(file.take_mapped_writes().is_some_and(|time| time >= begun), "{pages} pages");
+                assert_eq!(file.take_mapped_writes(), None);
+                load(&map, shared, 1).await.unwrap();
+                file.write(PAGE_SIZE, b"3").await.unwrap();
+                assert_eq!(file.take_mapped_writes(), None, "a read, and a write by a call");
+            }
+            map.deallocate(shared, size).await.unwrap();
+            map.deallocate(other, size).await.unwrap();
+        }
     });
 }
 
