@@ -128,11 +128,12 @@ impl CpuAccounting {
         true
     }
 
-    /// Charges the last sender its time, if the next message is expected of another thread, which
-    /// then counts as the last sender.
+    /// Charges the last sender its time up to now, if the next message is expected of another
+    /// thread, which then counts as the last sender.
     #[inline]
     pub(crate) fn turns_to(&mut self, shared: &Shared, thread: ThreadId) {
         if self.served != thread {
+            self.waits();
             self.charge(shared);
             self.served = thread;
         }

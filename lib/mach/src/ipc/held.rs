@@ -144,7 +144,14 @@ impl<M: Machine> HeldReceiver<M> {
         let held = self.context.hold(call);
         if held {
             let mut state = self.state.lock();
-            (state.place, state.buffer, state.rest) = (Some(place), buffer, Rest::Receive);
+            state.buffer = buffer;
+            // Usually nothing is dropped here.
+            if let Some(before) = state.place.replace(place) {
+                drop(before);
+            }
+            if let rest @ Rest::Write { .. } = core::mem::replace(&mut state.rest, Rest::Receive) {
+                drop(rest);
+            }
         }
         held
     }
