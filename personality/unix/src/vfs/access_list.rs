@@ -36,7 +36,7 @@ impl ListKind {
     }
 }
 
-/// To whom an entry gives rights.
+/// The users that an entry gives rights to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tag {
     /// The owner of the file.
@@ -56,7 +56,7 @@ pub enum Tag {
 /// An entry of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// To whom it gives rights.
+    /// The users that it gives rights to.
     pub tag: Tag,
     /// The rights, as three bits of a mode.
     pub rights: u16,
@@ -98,8 +98,8 @@ impl Entry {
 }
 
 impl AccessList {
-    /// Reads a list; `None` if it has no entries. `EINVAL` if it is malformed, `EOPNOTSUPP` if it is
-    /// of another version.
+    /// Reads a list; `None` if it has no entries. `EINVAL` if it is malformed, `EOPNOTSUPP` if it
+    /// is of another version.
     pub fn read(bytes: &[u8]) -> Result<Option<AccessList>> {
         let (header, entries) = bytes.split_first_chunk::<HEADER>().ok_or(Error::EINVAL)?;
         if u32::from_le_bytes(*header) != VERSION {

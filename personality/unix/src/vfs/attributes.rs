@@ -192,8 +192,8 @@ impl Caller<'_> {
         })
     }
 
-    /// Sets or removes an access control list. `EPERM` unless the caller acts as the owner, `EACCES`
-    /// for a default list of a file that is no directory, `EOPNOTSUPP`.
+    /// Sets or removes an access control list. `EPERM` unless the caller acts as the owner,
+    /// `EACCES` for a default list of a file that is no directory, `EOPNOTSUPP`.
     pub async fn set_list(&self, place: &Location, kind: ListKind, list: Option<AccessList>) -> Result<()> {
         check_lists(place)?;
         place.mount.check_writable()?;
