@@ -301,7 +301,7 @@ impl ExecutionContext for UserThread {
     }
 
     fn state(&self) -> KernResult<ThreadState> {
-        Ok(self.0.from_kernel(&kernel::read_registers(self.0.id)?))
+        Ok(self.0.state_from(&kernel::read_registers(self.0.id)?))
     }
 
     fn set_state(&self, state: &ThreadState) -> KernResult {
@@ -324,7 +324,7 @@ impl ExecutionContext for UserThread {
         image[..EXTENDED_STATE_HEADER_END].copy_from_slice(&initial_extended_state());
         let (registers, size) = kernel::exchange_extended_state(self.0.id, &mut image)?;
         image.truncate(size);
-        Ok((self.0.from_kernel(&registers), image))
+        Ok((self.0.state_from(&registers), image))
     }
 
     fn end_handler(&self, state: &ThreadState, image: &[u8]) -> KernResult {
@@ -368,7 +368,7 @@ impl ExecutionContext for UserThread {
 
 impl Record {
     /// The registers that the kernel has told, in Mach's structure.
-    fn from_kernel(&self, told: &l4::extension::Registers) -> ThreadState {
+    fn state_from(&self, told: &l4::extension::Registers) -> ThreadState {
         let mut state = registers::from_kernel(told);
         if state.gs_base == self.own_gs_base() {
             state.gs_base = 0;
