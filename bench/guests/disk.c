@@ -1,6 +1,6 @@
 /* Files on a disk, between marks, which are NOPs except to the emulator's plugin that counts
- * instructions: calls, then whole jobs by Debian's programs. `./mac bench disk` boots it. The output
- * has a line for each region: its name and the number of operations.
+ * instructions: calls, then whole jobs by Debian's programs. `./mac bench disk` boots it. The
+ * output has a line for each region: its name and the number of operations.
  *
  * "Not cached" means that the file system has been mounted again just before. */
 #define _GNU_SOURCE

@@ -662,8 +662,8 @@ impl Record {
     }
 }
 
-/// The image for the kernel of an extended state as [`ExecutionContext::set_extended_state`] has it.
-/// `small` is the initial one, and room for what has no header. `InvalidArgument`.
+/// The image for the kernel of an extended state as [`ExecutionContext::set_extended_state`] has
+/// it. `small` is the initial one, and room for what has no header. `InvalidArgument`.
 fn whole_image<'a>(image: &'a [u8], small: &'a mut [u8; EXTENDED_STATE_HEADER_END]) -> KernResult<&'a [u8]> {
     match image.len() {
         0 => {}

@@ -73,8 +73,8 @@ const NETWORK: [&str; 3] = ["failover", "net_failover", "virtio_net"];
 /// Those of a virtio disk, and of the ext4 file system.
 const DISK: [&str; 6] = ["virtio_blk", "crc32c_generic", "crc16", "mbcache", "jbd2", "ext4"];
 
-/// The files of the modules of Debian's kernel that a suite's devices need, and where they are in an
-/// image.
+/// The files of the modules of Debian's kernel that a suite's devices need, and where they are in
+/// an image.
 pub fn modules(suite: &Suite) -> Result<Vec<(String, PathBuf)>> {
     let (network, disk) = (suite.has_network(), suite.has_disk());
     if !network && !disk {

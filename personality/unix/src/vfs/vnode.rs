@@ -390,7 +390,7 @@ pub trait Vnode: Any + Send + Sync {
         false
     }
 
-    /// Whether the mode decides about writing even for those who may override it
+    /// Whether the mode decides about writing even for a process that may override modes
     /// ([`crate::Privilege::Override`]).
     fn is_mode_final(&self) -> bool {
         false
