@@ -1,5 +1,5 @@
 #!/bin/sh
-# GUEST0906 sockets, channels, datagrams and an HTTP server of a Java program over the loopback
+# GUEST0909 sockets, channels, datagrams and an HTTP server of a Java program over the loopback
 ip link set lo up 2>/dev/null
 mkdir -p /tmp/java && cd /tmp/java
 cat >Net.java <<'END_OF_PROGRAM'

@@ -1,5 +1,5 @@
 #!/bin/sh
-# GUEST0905 Debian's tools for networks agree with each other about the loopback
+# GUEST0908 Debian's tools for networks agree with each other about the loopback
 ip link set lo up
 mkdir -p /tmp/tools && cd /tmp/tools
 section() { echo "--- $1"; }
