@@ -10,7 +10,7 @@
 #   cable.py connections HOST COUNT         connections, fifty at a time, with a word both ways each
 #   cable.py addresses FIRST SECOND         a server of DHCP that grants the first address until it
 #                                           is declined, and then the second
-import asyncio, hashlib, socket, sys
+import asyncio, errno, hashlib, socket, sys
 
 PORT = 7000
 
@@ -106,9 +106,9 @@ def datagrams(host, count):
         for number in range(count):
             answered = False
             while not answered:
-                own.send(sent[number])
                 repeated += 1
                 try:
+                    own.send(sent[number])
                     while not answered:
                         got = own.recv(65536)
                         # An answer to an earlier one may come late, or twice.
@@ -117,6 +117,10 @@ def datagrams(host, count):
                         answered = of == number
                 except TimeoutError:
                     pass
+                except OSError as error:
+                    # All questions for the peer's hardware address, or the answers, were lost.
+                    if error.errno != errno.EHOSTUNREACH:
+                        raise
     print(f"datagrams: {count} answered, {wrong} wrong, {repeated - count} sent again")
 
 
