@@ -121,6 +121,9 @@ impl<M: Machine> Call<'_, M> {
     /// The number that an id of a thread, process, group or session has for the caller; 0 if it has
     /// none.
     pub(crate) fn number(&self, id: Pid) -> u32 {
+        if self.thread.sees_ids() {
+            return id.number();
+        }
         self.table(|table| table.number_for(self.tid(), id))
     }
 
@@ -133,6 +136,9 @@ impl<M: Machine> Call<'_, M> {
     /// that is not positive.
     pub(crate) fn id(&self, number: i32) -> Result<Pid> {
         let number = u32::try_from(number).map_err(|_| Error::ESRCH)?;
+        if self.thread.sees_ids() {
+            return Pid::new(number).ok_or(Error::ESRCH);
+        }
         self.table(|table| {
             let namespace = table.pid_namespace(self.pid());
             table.id_in(&namespace, number).ok_or(Error::ESRCH)

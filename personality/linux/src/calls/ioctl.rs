@@ -172,7 +172,7 @@ async fn terminal_request<M: Machine>(call: &Call<'_, M>, file: &Arc<OpenFile>, 
     }
     let terminal = file.object().and_then(|object| object.terminal()).ok_or(Error::ENOTTY)?;
     let is_master = file.object_as::<PtyMaster>().is_some();
-    let context = call.thread.context();
+    let context = || call.thread.context();
     match request {
         TCGETS => call.write(call.arg(2), &to_termios(&terminal.settings())[..36]).await?,
         TCGETS2 => call.write(call.arg(2), &to_termios(&terminal.settings())).await?,
@@ -186,7 +186,7 @@ async fn terminal_request<M: Machine>(call: &Call<'_, M>, file: &Arc<OpenFile>, 
                 TCSETSW | TCSETSW2 => SetWhen::Drained,
                 _ => SetWhen::Flushed,
             };
-            call.wait(RestartKind::RestartSys, terminal.set_settings(&context, settings, when)).await??;
+            call.wait(RestartKind::RestartSys, terminal.set_settings(&context(), settings, when)).await??;
         }
         // No break is sent: these requests only wait until the output has been taken, as TCSBRK
         // with a non-zero argument does on Linux.
@@ -199,7 +199,7 @@ async fn terminal_request<M: Machine>(call: &Call<'_, M>, file: &Arc<OpenFile>, 
                 3 => Flow::StartInput,
                 _ => return Err(Error::EINVAL.into()),
             };
-            call.wait(RestartKind::RestartSys, terminal.flow(&context, flow)).await??;
+            call.wait(RestartKind::RestartSys, terminal.flow(&context(), flow)).await??;
         }
         TCFLSH => {
             let which = match call.uint(2) {
@@ -208,7 +208,7 @@ async fn terminal_request<M: Machine>(call: &Call<'_, M>, file: &Arc<OpenFile>, 
                 2 => Flush::Both,
                 _ => return Err(Error::EINVAL.into()),
             };
-            call.wait(RestartKind::RestartSys, terminal.flush(&context, which)).await??;
+            call.wait(RestartKind::RestartSys, terminal.flush(&context(), which)).await??;
         }
         // The usual line discipline (N_TTY) is the only one.
         TIOCGETD => call.write(call.arg(2), &0u32.to_le_bytes()).await?,

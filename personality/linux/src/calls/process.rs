@@ -224,7 +224,8 @@ pub(crate) async fn get_three<M: Machine>(call: &Call<'_, M>, kind: IdKind) -> D
 }
 
 pub(crate) async fn getgroups<M: Machine>(call: &Call<'_, M>) -> Done {
-    let (groups, users) = (call.thread.credentials().groups.clone(), call.users());
+    let credentials = call.thread.credentials();
+    let (groups, users) = (&credentials.groups, &credentials.namespace);
     let size = usize::try_from(call.int(0)).map_err(|_| Error::EINVAL)?;
     if size != 0 {
         if size < groups.len() {

@@ -506,6 +506,12 @@ impl<M: Machine> Resources<M> {
         Ok(())
     }
 
+    /// Whether ids of processes are their numbers for the thread: its namespace of processes is the
+    /// first one.
+    pub fn sees_ids(&self) -> bool {
+        self.inner.lock().numbers.is_none()
+    }
+
     /// The numbers that the thread and its process have in their namespace of processes.
     pub fn own_numbers(&self) -> OwnNumbers {
         let inner = self.inner.lock();
