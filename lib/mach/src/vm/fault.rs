@@ -76,7 +76,8 @@ pub(super) struct Around<'a, M: Machine> {
     /// Set if the page was found below the top object: the top object's pages, and the number of
     /// the found page among them. A page of the top object hides that of the object below.
     hidden_by: Option<(&'a PageIndex, u64)>,
-    /// The rights with which a clean neighbour, and a dirty one, may be mapped.
+    /// The rights with which a clean neighbour, and a dirty one, may be mapped. A dirty one whose
+    /// next write is to be noted counts as clean.
     clean: Protection,
     dirty: Protection,
 }
@@ -98,7 +99,10 @@ impl<M: Machine> Around<'_, M> {
         if slot.has(SlotFlags::BUSY | SlotFlags::PAGED_OUT) {
             return None;
         }
-        let rights = if slot.has(SlotFlags::DIRTY) { self.dirty } else { self.clean } - slot.prohibited();
+        // A page that is mapped to be written stays so: an access to both pages needs both.
+        let noted = self.state.mapped_writes.is_none() || slot.has(SlotFlags::WRITABLE);
+        let may_write = noted && slot.has(SlotFlags::DIRTY);
+        let rights = if may_write { self.dirty } else { self.clean } - slot.prohibited();
         if rights.is_empty() {
             return None;
         }
@@ -280,7 +284,9 @@ pub(super) fn resolve_other<M: Machine, R>(
     }
 
     drop(below);
-    if target.large && new_large_page(vm, target, &mut top) {
+    // Where writes are noted, no page is mapped to be written before it is.
+    let may_be_large = target.large && (write || top.mapped_writes.is_none());
+    if may_be_large && new_large_page(vm, target, &mut top) {
         return use_top(vm, target, top, write, Origin::ClearedLarge, use_page);
     }
     let frame = new_page(vm, target, &mut top)?;
@@ -571,25 +577,23 @@ fn use_top<M: Machine, R>(
         slot.flags |= SlotFlags::DIRTY;
     }
     let clean = target.protection - Protection::WRITE;
-    let mut dirty = if may_write { target.protection } else { clean };
-    let mut dirty_around = dirty;
+    let dirty = if may_write { target.protection } else { clean };
+    let mut noted = true;
     if let Some(writes) = &mut state.mapped_writes {
-        // A page that is only read is not mapped to be written, nor are its neighbours.
-        dirty_around = clean;
-        if !write {
-            dirty = clean;
-        } else if target.maps {
+        // A page that is only read is not mapped to be written, unless it is already.
+        noted = write || slot.has(SlotFlags::WRITABLE);
+        if write && target.maps {
             writes.note(target.index, origin == Origin::ClearedLarge, || vm.machine().now());
         }
     }
-    let rights = if slot.has(SlotFlags::DIRTY) { dirty } else { clean } - slot.prohibited();
+    let rights = if noted && slot.has(SlotFlags::DIRTY) { dirty } else { clean } - slot.prohibited();
     slot.flags |= SlotFlags::REFERENCED;
     if target.maps {
         slot.flags |= mapped_with(rights);
     }
     let page = PhysicalPage::Frame(slot.frame);
     let around = (origin == Origin::Resident).then_some(Around {
-        dirty: if state.copy.is_none() { dirty_around } else { clean },
+        dirty: if state.copy.is_none() { dirty } else { clean },
         clean,
         index: target.index,
         hidden_by: None,

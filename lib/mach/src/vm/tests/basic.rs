@@ -330,6 +330,30 @@ fn truncation_unmaps_and_clears() {
 }
 
 #[test]
+fn a_fault_takes_no_right_to_write_from_a_neighbour() {
+    let system = System::new(64);
+    let map = system.map();
+    let size = 2 * PAGE_SIZE;
+    system.run(async {
+        let pager = FilePager::new(vec![7; size as usize]);
+        let paged = VmObject::paged(system.vm(), pager, size, CopyStrategy::Symmetric).unwrap();
+        let anonymous = VmObject::anonymous_of_size(system.vm(), size).unwrap();
+        for file in [paged, anonymous] {
+            file.note_mapped_writes();
+            let at = map.map(&MapRequest::shared(file.clone(), 0, size)).await.unwrap();
+            // An instruction that writes to both pages runs only when both may be written.
+            store(&map, at + PAGE_SIZE - 2, b"both").await.unwrap();
+            let machine = system.vm().machine();
+            for page in [0, PAGE_SIZE] {
+                let written = map.with_pmap(|pmap| machine.user_write(pmap, at + page, b"1")).unwrap();
+                assert!(written.is_some(), "the page at {page}");
+            }
+            map.deallocate(at, size).await.unwrap();
+        }
+    });
+}
+
+#[test]
 fn the_first_write_through_a_mapping_is_noted_until_it_is_asked_for() {
     let system = System::new(2048);
     let map = system.map();
