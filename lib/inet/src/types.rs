@@ -513,9 +513,9 @@ pub struct SocketInfo {
     pub remote: SocketAddress,
     /// The state; of datagram sockets Established if connected, else Closed.
     pub state: State,
-    /// Bytes to be received; of listeners the connections to be accepted.
+    /// Bytes to be received, with the peer's FIN; of listeners the connections to be accepted.
     pub receive_queue: usize,
-    /// Bytes to be sent; of listeners the backlog.
+    /// Bytes that are not acknowledged, with a SYN or FIN; of listeners the backlog.
     pub send_queue: usize,
     /// The time until the connection's timer, and what it is for.
     pub timer: Option<(Timer, Duration)>,

@@ -27,6 +27,11 @@ impl EventCounter {
 }
 
 impl EventCounter {
+    /// The value of the counter.
+    pub(crate) fn count(&self) -> u64 {
+        *self.count.lock()
+    }
+
     /// Adds 1 for an event of the system; a counter at its maximum stays there.
     pub(crate) fn add_one(&self) {
         let mut count = self.count.lock();

@@ -46,6 +46,11 @@ impl<M: Machine> SignalFile<M> {
         self.queue.wake(Readiness::READ);
     }
 
+    /// The signals that the file reads.
+    pub(crate) fn mask(&self) -> SignalSet {
+        *self.mask.lock()
+    }
+
     fn take(&self) -> Option<SignalInformation> {
         let (system, mask) = (self.system.upgrade()?, *self.mask.lock());
         system.processes().with(|table| {

@@ -8,7 +8,7 @@ use unix::file::{FileObject, Io, OpenFile};
 use unix::poll::{PollQueue, Readiness};
 use unix::sync::SpinLock;
 use unix::vfs::OpenFlags;
-use unix::{AttemptError, Environment, Error, UserBuffer, copy_out_all};
+use unix::{AttemptError, Environment, Error, Result, UserBuffer, copy_out_all};
 
 /// The times at which the clock of the day was set, and the timers of that clock.
 #[derive(Default)]
@@ -40,11 +40,48 @@ impl ClockChanges {
 /// runs when the timer expires.
 pub(crate) struct TimerFile {
     environment: Arc<dyn Environment>,
-    /// Whether the timer's times are those of the wall clock.
-    real: bool,
+    clock: Clock,
     changes: Arc<ClockChanges>,
     armed: SpinLock<Armed>,
     queue: PollQueue,
+}
+
+/// The clocks of timers. Those that wake a sleeping machine are the same here, but programs see
+/// what they asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Clock {
+    Realtime = 0,
+    Monotonic = 1,
+    Boottime = 7,
+    RealtimeAlarm = 8,
+    BoottimeAlarm = 9,
+}
+
+impl Clock {
+    /// The clock with a number of clock_gettime(2). `EINVAL` if no timer can have it.
+    pub(crate) fn new(number: i32) -> Result<Clock> {
+        let known =
+            [Clock::Realtime, Clock::Monotonic, Clock::Boottime, Clock::RealtimeAlarm, Clock::BoottimeAlarm];
+        known.into_iter().find(|clock| *clock as i32 == number).ok_or(Error::EINVAL)
+    }
+
+    /// Whether times are those of the wall clock.
+    fn is_real(self) -> bool {
+        matches!(self, Clock::Realtime | Clock::RealtimeAlarm)
+    }
+}
+
+/// What a program can see of a timer.
+pub(crate) struct TimerStatus {
+    pub(crate) clock: Clock,
+    /// Expirations that were not read.
+    pub(crate) expirations: u64,
+    /// How the timer was set: to a time of its clock, and so that it is cancelled when that is set.
+    pub(crate) absolute: bool,
+    pub(crate) cancels: bool,
+    /// The time until the next expiration; zero if the timer is disarmed.
+    pub(crate) value: Duration,
+    pub(crate) interval: Duration,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -53,6 +90,7 @@ struct Armed {
     /// armed.
     next: Option<Duration>,
     interval: Duration,
+    absolute: bool,
     /// Whether the timer is cancelled when the clock is set (TFD_TIMER_CANCEL_ON_SET).
     cancels: bool,
     /// The changes of the clock that the program knows.
@@ -60,19 +98,18 @@ struct Armed {
 }
 
 impl TimerFile {
-    /// Makes a timer, as an open file. With `real` it has the wall clock, otherwise the monotonic
-    /// one.
+    /// Makes a timer, as an open file.
     pub(crate) fn create(
         environment: Arc<dyn Environment>,
         changes: &Arc<ClockChanges>,
-        real: bool,
+        clock: Clock,
         flags: OpenFlags,
     ) -> Arc<OpenFile> {
         let known = changes.count.load(Ordering::Relaxed);
         let armed = SpinLock::new(Armed { known, ..Armed::default() });
         let queue = PollQueue::new();
-        let timer = Arc::new(TimerFile { environment, real, changes: changes.clone(), armed, queue });
-        if real {
+        let timer = Arc::new(TimerFile { environment, clock, changes: changes.clone(), armed, queue });
+        if clock.is_real() {
             changes.add(&timer);
         }
         OpenFile::of_object(timer, flags | OpenFlags::READ)
@@ -86,7 +123,7 @@ impl TimerFile {
     }
 
     fn now(&self) -> Duration {
-        if self.real {
+        if self.clock.is_real() {
             let now = self.environment.realtime();
             Duration::new(u64::try_from(now.seconds).unwrap_or(0), now.nanoseconds)
         } else {
@@ -114,7 +151,8 @@ impl TimerFile {
         };
         let mut armed = self.armed.lock();
         let old = armed.setting(now);
-        *armed = Armed { next, interval, cancels: cancels && absolute && self.real, known: armed.known };
+        let is_cancelable = cancels && absolute && self.clock.is_real();
+        *armed = Armed { next, interval, absolute, cancels: is_cancelable, known: armed.known };
         let is_cancelled = self.is_cancelled(&mut armed);
         drop(armed);
         // A thread that sleeps until the old expiration has to look again.
@@ -126,6 +164,20 @@ impl TimerFile {
     pub(crate) fn setting(&self) -> (Duration, Duration) {
         let now = self.now();
         self.armed.lock().setting(now)
+    }
+
+    /// What a program can see of the timer.
+    pub(crate) fn status(&self) -> TimerStatus {
+        let (now, armed) = (self.now(), *self.armed.lock());
+        let (value, interval) = armed.setting(now);
+        TimerStatus {
+            clock: self.clock,
+            expirations: armed.expired(now).0,
+            absolute: armed.absolute,
+            cancels: armed.cancels,
+            value,
+            interval,
+        }
     }
 }
 
@@ -222,7 +274,7 @@ mod tests {
     fn a_read_returns_the_number_of_expirations() {
         let w: &World = Box::leak(Box::new(World::new()));
         let changes = Arc::new(ClockChanges::default());
-        let file = TimerFile::create(w.environment.clone(), &changes, false, OpenFlags::NONBLOCK);
+        let file = TimerFile::create(w.environment.clone(), &changes, Clock::Monotonic, OpenFlags::NONBLOCK);
         let timer: Arc<TimerFile> = file.object_as().unwrap();
         assert_eq!(w.read(&file, 8), Err(Error::EAGAIN));
         timer.set(SECOND, SECOND / 2, false, false);
@@ -269,9 +321,10 @@ mod tests {
     fn a_timer_may_be_cancelled_when_the_clock_is_set() {
         let w = World::new();
         let changes = Arc::new(ClockChanges::default());
-        let make = |real| TimerFile::create(w.environment.clone(), &changes, real, OpenFlags::NONBLOCK);
+        let make = |clock| TimerFile::create(w.environment.clone(), &changes, clock, OpenFlags::NONBLOCK);
         let far = Duration::from_secs(1 << 32);
-        let (cancelled, plain, monotonic) = (make(true), make(true), make(false));
+        let (cancelled, plain, monotonic) =
+            (make(Clock::Realtime), make(Clock::RealtimeAlarm), make(Clock::Monotonic));
         for (file, cancels) in [(&cancelled, true), (&plain, false), (&monotonic, true)] {
             let timer: Arc<TimerFile> = file.object_as().unwrap();
             assert_eq!(timer.set(far, Duration::ZERO, true, cancels), (Default::default(), false));

@@ -30,8 +30,9 @@ python3 sockets.py & server=$!
 until_done test -e ready
 
 section ss
-ss -Htan 'sport >= 7001 and sport <= 7005' | awk '$1 != "ESTAB" || $5 ~ /:700/ {print $1, $2, $3, $4, $5}' | sort
-ss -Htlnp 'sport = :7001' | sed 's/pid=[0-9]*/pid=N/' | awk '{print $1, $2, $3, $4, $6}' | sort
+# The backlog of a listener is shown where the module for such questions is loaded.
+ss -Htan 'sport >= 7001 and sport <= 7005' | awk '$1 == "LISTEN" {$3 = "-"} $1 != "ESTAB" || $5 ~ /:700/ {print $1, $2, $3, $4, $5}' | sort
+ss -Htlnp 'sport = :7001' | sed 's/pid=[0-9]*/pid=N/' | awk '{print $1, $2, $4, $6}' | sort
 ss -Huan 'sport >= 7006 and sport <= 7008' | awk '{print $1, $4, $5}' | sort
 ss -Htn state established 'dport = :7001' | awk '$4 == "127.0.0.1:7001" && $3 ~ /700/ {print $1, $2, $3}' | sort
 ss -Hton state time-wait | awk '{print $3, $4}' | sort

@@ -244,8 +244,8 @@ impl Stack {
             }
             Role::Stream(connection) => {
                 info.state = connection.state;
-                info.receive_queue = connection.receiving.len();
-                info.send_queue = connection.sending.len();
+                info.receive_queue = connection.received();
+                info.send_queue = connection.unacknowledged();
                 info.timer = connection.timer().map(|(timer, at)| (timer, at.since(self.net.now)));
             }
             Role::Datagrams(datagrams) => {

@@ -120,6 +120,8 @@ pub(crate) struct Connection {
     pub(crate) scheduled: Option<Instant>,
 
     pub(crate) read_closed: bool,
+    /// The program has read up to the peer's FIN.
+    pub(crate) end_read: bool,
     /// The program has closed the socket.
     pub(crate) orphan: bool,
     /// The caller of the stack waits for what was sent to be acknowledged: the socket stays known
@@ -199,6 +201,7 @@ impl Connection {
             end_at: None,
             scheduled: None,
             read_closed: false,
+            end_read: false,
             orphan: false,
             awaited: false,
             error: None,
@@ -397,6 +400,7 @@ impl Connection {
                 return Err(error);
             }
             if self.at_end() || self.read_closed {
+                self.end_read |= !flags.peek && self.has_fin();
                 return Ok(0);
             }
             return Err(match self.state {
@@ -413,6 +417,7 @@ impl Connection {
         if !flags.peek {
             self.receiving.consume(count + skipped);
             self.forget_urgent();
+            self.end_read |= count < buffer.len() && self.receiving.len() == 0 && self.has_fin();
             if self.receiving.len() == 0
                 && self.early.is_empty()
                 && (net.is_short(self.owner) || self.at_end())
@@ -430,10 +435,26 @@ impl Connection {
         self.urgent_in = self.urgent_in.filter(|urgent| !urgent.before(first));
     }
 
+    /// The peer's FIN has been received, and all data before it.
+    fn has_fin(&self) -> bool {
+        self.fin_in.is_some_and(|fin| self.rcv_nxt.after(fin))
+    }
+
+    /// The numbers between what the program has read and what was received: bytes, and the peer's
+    /// FIN.
+    pub(crate) fn received(&self) -> usize {
+        self.receiving.len() + usize::from(self.has_fin() && !self.end_read)
+    }
+
+    /// The numbers that were queued to be sent and are not acknowledged: bytes, and a SYN or FIN.
+    pub(crate) fn unacknowledged(&self) -> usize {
+        let is_one = matches!(self.state, State::SynSent | State::FinWait1 | State::Closing | State::LastAck);
+        self.sending.len() + usize::from(is_one)
+    }
+
     /// All data of the peer has been received.
     pub(crate) fn at_end(&self) -> bool {
-        self.fin_in.is_some_and(|fin| self.rcv_nxt.after(fin))
-            || (self.state == State::Closed && self.error.is_none())
+        self.has_fin() || (self.state == State::Closed && self.error.is_none())
     }
 
     fn read_urgent(&mut self, options: &Options, buffer: &mut [u8], peek: bool) -> Result<usize> {

@@ -35,6 +35,35 @@ fn a_stream_carries_bytes_both_ways_and_ends() {
 }
 
 #[test]
+fn queues_count_the_end_of_the_peer_until_it_is_read() {
+    let mut stack = stack();
+    let (client, server) = pair(&mut stack, v4(80));
+    let waiting = |stack: &Stack| {
+        let info = stack.sockets().into_iter().find(|info| info.id == Some(server)).unwrap();
+        (info.receive_queue, info.send_queue)
+    };
+    assert_eq!(send(&mut stack, client, b"four"), Ok(4));
+    assert_eq!(waiting(&stack), (4, 0));
+    stack.shutdown(client, Direction::Write).unwrap();
+    assert_eq!(waiting(&stack), (5, 0));
+    let mut buffer = [0; 4];
+    stack.receive_from(server, &mut buffer, ReceiveFlags::default()).unwrap();
+    assert_eq!(waiting(&stack), (1, 0), "a read of just the data does not come to the end");
+    let peek = ReceiveFlags { peek: true, ..ReceiveFlags::default() };
+    assert_eq!(stack.receive_from(server, &mut buffer, peek).unwrap().copied, 0);
+    assert_eq!(waiting(&stack), (1, 0));
+    assert_eq!(receive(&mut stack, server).unwrap(), b"");
+    assert_eq!(waiting(&stack), (0, 0));
+
+    let (client, server) = pair(&mut stack, v4(81));
+    assert_eq!(send(&mut stack, client, b"four"), Ok(4));
+    stack.shutdown(client, Direction::Write).unwrap();
+    assert_eq!(receive(&mut stack, server).unwrap(), b"four");
+    let info = stack.sockets().into_iter().find(|info| info.id == Some(server)).unwrap();
+    assert_eq!(info.receive_queue, 0, "a read with room for more does");
+}
+
+#[test]
 fn a_large_transfer_is_right_to_the_byte() {
     let mut stack = stack();
     let (client, server) = pair(&mut stack, v4(81));

@@ -15,7 +15,7 @@ mod mount_file;
 mod mqueue;
 mod path;
 mod pidfd;
-mod poll;
+pub(crate) mod poll;
 mod process;
 pub(crate) mod program;
 mod ptrace;

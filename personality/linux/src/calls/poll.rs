@@ -10,7 +10,7 @@ use crate::layout::file::{CLOSE_ON_EXEC, open_flags};
 use crate::layout::time::{itimerspec, to_itimerspec, to_timespec, to_timeval};
 use crate::layout::{Fields, Writer};
 use crate::signalfd::SignalFile;
-use crate::timerfd::TimerFile;
+use crate::timerfd::{Clock, TimerFile};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -59,6 +59,19 @@ fn events(ready: Readiness, asked: u32) -> u32 {
     let mut events = found & asked;
     events |= if ready.contains(Readiness::ERROR) { ERR } else { 0 };
     events | if ready.contains(Readiness::HANGUP) { HUP } else { 0 }
+}
+
+/// Only changes are reported (EPOLLET).
+const EDGE: u32 = 1 << 31;
+/// One event is reported (EPOLLONESHOT).
+const ONCE: u32 = 1 << 30;
+
+/// The events for which an epoll instance watches a file, as programs see them in /proc. A one-shot
+/// file that was reported has none.
+pub(crate) fn watched_events(settings: &EpollSettings) -> u32 {
+    let how = if settings.edge { EDGE } else { 0 } | if settings.once { ONCE } else { 0 };
+    let asked = events(settings.interest, IN | OUT | PRI | RDHUP) | ERR | HUP;
+    if settings.disarmed { how } else { how | asked }
 }
 
 /// The monotonic time at which the duration `time` has passed.
@@ -406,8 +419,6 @@ pub(crate) async fn epoll_ctl<M: Machine>(call: &Call<'_, M>) -> Done {
     const ADD: u32 = 1;
     const DELETE: u32 = 2;
     const MODIFY: u32 = 3;
-    const EDGE: u32 = 1 << 31;
-    const ONCE: u32 = 1 << 30;
     let epoll = epoll(call)?;
     let (descriptor, target) = (call.int(2), file(call, 2)?);
     if call.uint(1) == DELETE {
@@ -502,14 +513,10 @@ pub(crate) fn eventfd<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
 }
 
 pub(crate) fn timerfd_create<M: Machine>(call: &Call<'_, M>) -> Done {
-    let real = match call.int(0) {
-        0 | 8 => true,
-        1 | 7 | 9 => false,
-        _ => return Err(Error::EINVAL.into()),
-    };
+    let clock = Clock::new(call.int(0))?;
     let status = status_flags(call.uint(1), 0)?;
     let timer =
-        TimerFile::create(call.system().environment().clone(), &call.linux.clock_changes, real, status);
+        TimerFile::create(call.system().environment().clone(), &call.linux.clock_changes, clock, status);
     insert(call, timer, call.uint(1) & CLOSE_ON_EXEC != 0)
 }
 

@@ -343,6 +343,13 @@ impl Epoll {
         !self.watchers().is_empty()
     }
 
+    /// The files that are watched: descriptor, open file and settings.
+    pub(crate) fn watched(&self) -> Vec<(Descriptor, Arc<OpenFile>, EpollSettings)> {
+        let items: Vec<_> = self.state.lock().items.values().cloned().collect();
+        let shown = |item: &Arc<EpollItem>| Some((item.key.0, item.file()?, item.settings()));
+        items.iter().filter_map(shown).collect()
+    }
+
     /// The epoll instances that watch this one.
     fn watchers(&self) -> Vec<Arc<Epoll>> {
         let items: Vec<_> = self.state.lock().watchers.iter().filter_map(Weak::upgrade).collect();

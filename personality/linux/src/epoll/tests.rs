@@ -1,7 +1,7 @@
 //! Tests of what epoll instances watch and report.
 
 use super::*;
-use crate::timerfd::TimerFile;
+use crate::timerfd::{Clock, TimerFile};
 use core::time::Duration;
 use std::sync::Arc;
 use unix::account::{Account, Kept, Setting};
@@ -197,7 +197,8 @@ fn the_number_of_wakeup_paths_of_a_file_is_limited() {
 #[test]
 fn a_look_visits_each_instance_once_on_however_many_wakeup_paths_it_is() {
     let w = world();
-    let timer = TimerFile::create(w.environment.clone(), &Default::default(), false, OpenFlags::NONBLOCK);
+    let timer =
+        TimerFile::create(w.environment.clone(), &Default::default(), Clock::Monotonic, OpenFlags::NONBLOCK);
     // There are 20 to the fifth wakeup paths.
     let mut fan = layer(&[], 20);
     for _ in 0..4 {

@@ -14,7 +14,7 @@ use alloc::sync::{Arc, Weak};
 use bitflags::bitflags;
 use core::sync::atomic::{AtomicU32, Ordering};
 use unix::account::Charge;
-use unix::vfs::{Change, Changes, Observer, Observing};
+use unix::vfs::{Change, Changes, DeviceNumber, Observer, Observing};
 
 bitflags! {
     /// The events that inotify reports, by its bits.
@@ -89,14 +89,22 @@ pub(crate) struct Watch {
     /// mask may be judged by either mask.
     mask: AtomicU32,
     once: bool,
+    /// The number of the file, and the device that it is on.
+    file: (u64, DeviceNumber),
     _charge: Charge,
     _observing: Observing,
 }
 
 impl Watch {
-    fn new(notifier: Weak<Notifier>, id: i32, mask: Events, once: bool, charge: Charge) -> Arc<Watch> {
+    fn new(
+        notifier: Weak<Notifier>,
+        id: i32,
+        (mask, once): (Events, bool),
+        file: (u64, DeviceNumber),
+        charge: Charge,
+    ) -> Arc<Watch> {
         let mask = AtomicU32::new(mask.bits());
-        Arc::new(Watch { notifier, id, mask, once, _charge: charge, _observing: Observing::new() })
+        Arc::new(Watch { notifier, id, mask, once, file, _charge: charge, _observing: Observing::new() })
     }
 
     fn mask(&self) -> Events {

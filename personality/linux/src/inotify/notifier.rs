@@ -10,7 +10,7 @@ use unix::account::{Account, Charge, Kept, Setting};
 use unix::file::{FileObject, Io, OpenFile};
 use unix::poll::{PollQueue, Readiness};
 use unix::sync::SpinLock;
-use unix::vfs::{Observer, OpenFlags, VnodeRef};
+use unix::vfs::{DeviceNumber, Observer, OpenFlags, VnodeRef};
 use unix::{AttemptError, Error, Result, UserBuffer, copy_out_all};
 
 /// Bytes that are charged for an unread event, without its name.
@@ -90,15 +90,16 @@ impl Notifier {
         let hooks = file.hooks().ok_or(Error::EINVAL)?;
         // The watch is searched in the file's list of observers, because the instance's list may be
         // much longer.
-        hooks.observers.with(|observers| self.watch_observed(observers, events, once, how))
+        let known = (file.number(), file.metadata().device);
+        hooks.observers.with(|observers| self.watch_observed(observers, known, (events, once), how))
     }
 
-    /// Watches the file whose observers are `observers`.
+    /// Watches the file `file` whose observers are `observers`.
     fn watch_observed(
         &self,
         observers: &mut Vec<Weak<dyn Observer>>,
-        events: Events,
-        once: bool,
+        file: (u64, DeviceNumber),
+        (events, once): (Events, bool),
         how: WatchHow,
     ) -> Result<i32> {
         let mut state = self.state.lock();
@@ -118,12 +119,18 @@ impl Notifier {
         let most = account.settings().get(Setting::ObservedFiles);
         let charge = account.charge(Kept::ObservedFiles, 1, |sum| sum <= most).ok_or(Error::ENOSPC)?;
         let id = state.last.checked_add(1).ok_or(Error::ENOSPC)?;
-        let watch = Watch::new(self.this.clone(), id, events, once, charge);
+        let watch = Watch::new(self.this.clone(), id, (events, once), file, charge);
         state.last = id;
         let observer: Weak<Watch> = Arc::downgrade(&watch);
         observers.push(observer);
         state.watches.insert(id, watch);
         Ok(id)
+    }
+
+    /// The watches: number, file with its device, and the events that are reported.
+    pub(crate) fn watches(&self) -> Vec<(i32, (u64, DeviceNumber), Events)> {
+        let state = self.state.lock();
+        state.watches.values().map(|watch| (watch.id, watch.file, watch.mask())).collect()
     }
 
     /// Ends a watch, and reports that as an event. `EINVAL` if there is none with this number.

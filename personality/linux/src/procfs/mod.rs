@@ -1,5 +1,6 @@
 //! The file system of /proc: its directories and files (proc(5)).
 
+mod descriptors;
 mod links;
 mod maps;
 pub(crate) mod network;
@@ -130,6 +131,10 @@ enum Kind {
     Descriptors(Subject),
     /// The link of one descriptor in the directory `fd`.
     Descriptor(Subject, i32),
+    /// The directory `fdinfo` of a process or thread.
+    DescriptorFiles(Subject),
+    /// The file about one descriptor in it.
+    DescriptorFile(Subject, i32),
     /// The directory `task` of a process.
     Tasks(ExactPid),
     /// The directory `ns` of a process or thread.
@@ -171,6 +176,8 @@ impl<M: Machine> Node<M> {
             | Kind::ProcessLink(subject, _)
             | Kind::Descriptors(subject)
             | Kind::Descriptor(subject, _)
+            | Kind::DescriptorFiles(subject)
+            | Kind::DescriptorFile(subject, _)
             | Kind::Namespaces(subject)
             | Kind::Namespace(subject, _) => Some(subject.process),
             Kind::Tasks(process) => Some(process),
@@ -200,15 +207,17 @@ impl<M: Machine> Node<M> {
                     (Some(index), _, _) => Some(Kind::ProcessFile(subject, index)),
                     (_, Some(index), _) => Some(Kind::ProcessLink(subject, index)),
                     (_, _, "fd") => Some(Kind::Descriptors(subject)),
+                    (_, _, "fdinfo") => Some(Kind::DescriptorFiles(subject)),
                     (_, _, "ns") => Some(Kind::Namespaces(subject)),
                     (_, _, "task") if subject.thread.is_none() => Some(Kind::Tasks(subject.process)),
                     _ => None,
                 }
             }
-            Kind::Descriptors(subject) => {
+            Kind::Descriptors(subject) | Kind::DescriptorFiles(subject) => {
                 let descriptor = i32::try_from(number(name)?).ok()?;
                 let thread = subject.find(&*self.proc.system.upgrade()?)?;
-                thread.descriptors().get(descriptor).ok().map(|_| Kind::Descriptor(subject, descriptor))
+                thread.descriptors().get(descriptor).ok()?;
+                self.kind.of_descriptor(subject, descriptor)
             }
             Kind::Tasks(process) => {
                 let (number, system) = (number(name)?, self.proc.system.upgrade()?);
@@ -253,21 +262,22 @@ impl<M: Machine> Node<M> {
                 let links = PROCESS_LINKS.iter().enumerate();
                 let links = links.map(|(index, link)| (name(link), Kind::ProcessLink(subject, index)));
                 let tasks = subject.thread.is_none().then_some((name("task"), Kind::Tasks(subject.process)));
-                let directories =
-                    [(name("fd"), Kind::Descriptors(subject)), (name("ns"), Kind::Namespaces(subject))];
+                let directories = [
+                    (name("fd"), Kind::Descriptors(subject)),
+                    (name("fdinfo"), Kind::DescriptorFiles(subject)),
+                    (name("ns"), Kind::Namespaces(subject)),
+                ];
                 let directories = directories.into_iter().chain(tasks);
                 fixed(files.chain(links).chain(directories).collect())
             }
-            Kind::Descriptors(subject) => {
+            Kind::Descriptors(subject) | Kind::DescriptorFiles(subject) => {
                 let list = subject.find(&system).map(|thread| thread.descriptors().list());
                 let entry = |descriptor: i32| {
-                    (
-                        descriptor as u64 + 1,
-                        format!("{descriptor}").into_bytes(),
-                        Kind::Descriptor(subject, descriptor),
-                    )
+                    let kind = self.kind.of_descriptor(subject, descriptor)?;
+                    Some((descriptor as u64 + 1, format!("{descriptor}").into_bytes(), kind))
                 };
-                list.unwrap_or_default().into_iter().map(entry).filter(|(next, _, _)| *next > from).collect()
+                let list = list.unwrap_or_default().into_iter().filter_map(entry);
+                list.filter(|(next, _, _)| *next > from).collect()
             }
             Kind::Tasks(process) => {
                 let entry = |tid: Pid| {
@@ -336,6 +346,9 @@ impl<M: Machine> Node<M> {
             Kind::File(index) => {
                 let own = Pid::new(reader.thread()).and_then(|tid| system.thread(tid));
                 return Ok(text::file(&system, own, &self.sight(&system, reader), text::FILES[index]));
+            }
+            Kind::DescriptorFile(subject, descriptor) => {
+                return self.descriptor_text(subject, descriptor, reader).await.map(Into::into);
             }
             Kind::ProcessFile(subject, index) => (subject, PROCESS_FILES[index].0),
             _ => return Err(Error::EISDIR),
@@ -507,11 +520,11 @@ impl<M: Machine> Node<M> {
 
     fn mode(&self) -> Mode {
         Mode::new(match self.kind {
-            Kind::Directory(_) | Kind::Process(_) | Kind::Tasks(_) => 0o555,
+            Kind::Directory(_) | Kind::Process(_) | Kind::Tasks(_) | Kind::DescriptorFiles(_) => 0o555,
             Kind::Descriptors(_) => 0o500,
             Kind::File(_) if self.is_system_request() => 0o200,
             Kind::File(_) if self.setting().is_some() => 0o644,
-            Kind::File(_) => 0o444,
+            Kind::File(_) | Kind::DescriptorFile(..) => 0o444,
             Kind::ProcessFile(_, index) => PROCESS_FILES[index].1,
             Kind::Namespaces(_) => 0o511,
             Kind::Own | Kind::ProcessLink(..) | Kind::Namespace(..) => 0o777,
@@ -575,14 +588,24 @@ fn children(prefix: &'static str) -> Vec<(Vec<u8>, Kind)> {
 }
 
 impl Kind {
+    /// What this directory of descriptors has for one; `None` if it is none.
+    fn of_descriptor(self, subject: Subject, descriptor: i32) -> Option<Kind> {
+        match self {
+            Kind::Descriptors(_) => Some(Kind::Descriptor(subject, descriptor)),
+            Kind::DescriptorFiles(_) => Some(Kind::DescriptorFile(subject, descriptor)),
+            _ => None,
+        }
+    }
+
     fn file_type(self) -> FileType {
         match self {
             Kind::Directory(_)
             | Kind::Process(_)
             | Kind::Descriptors(_)
+            | Kind::DescriptorFiles(_)
             | Kind::Tasks(_)
             | Kind::Namespaces(_) => FileType::Directory,
-            Kind::File(_) | Kind::ProcessFile(..) => FileType::Regular,
+            Kind::File(_) | Kind::ProcessFile(..) | Kind::DescriptorFile(..) => FileType::Regular,
             Kind::Own | Kind::ProcessLink(..) | Kind::Descriptor(..) | Kind::Namespace(..) => {
                 FileType::SymbolicLink
             }
@@ -607,10 +630,13 @@ impl Kind {
             Kind::Descriptors(subject) => inside(subject, 2),
             Kind::Tasks(process) => of(Subject::process(process), 3),
             Kind::Namespaces(subject) => inside(subject, 4),
+            Kind::DescriptorFiles(subject) => inside(subject, 5),
             Kind::Namespace(subject, index) => inside(subject, 0x90 + index as u64),
             Kind::ProcessFile(subject, index) => inside(subject, 0x10 + index as u64),
             Kind::ProcessLink(subject, index) => inside(subject, 0x80 + index as u64),
             Kind::Descriptor(subject, descriptor) => inside(subject, 0x1000 + descriptor as u64),
+            // No process has 2^30 descriptors.
+            Kind::DescriptorFile(subject, descriptor) => inside(subject, (1 << 30) + descriptor as u64),
         }
     }
 }
@@ -655,10 +681,12 @@ impl<M: Machine> Vnode for Node<M> {
             Kind::Directory(path) => directory_of(&path[..path.len() - 1]),
             Kind::File(index) => directory_of(text::FILES[index]),
             Kind::Descriptors(subject)
+            | Kind::DescriptorFiles(subject)
             | Kind::Namespaces(subject)
             | Kind::ProcessFile(subject, _)
             | Kind::ProcessLink(subject, _) => Kind::Process(subject),
             Kind::Descriptor(subject, _) => Kind::Descriptors(subject),
+            Kind::DescriptorFile(subject, _) => Kind::DescriptorFiles(subject),
             Kind::Namespace(subject, _) => Kind::Namespaces(subject),
             Kind::Tasks(process) => Kind::Process(Subject::process(process)),
             Kind::Process(Subject { process, thread: Some(_) }) => Kind::Tasks(process),
@@ -677,7 +705,10 @@ impl<M: Machine> Vnode for Node<M> {
             Kind::ProcessFile(_, index) => PROCESS_FILES[index].0.as_bytes().to_vec(),
             Kind::ProcessLink(_, index) => PROCESS_LINKS[index].as_bytes().to_vec(),
             Kind::Descriptors(_) => b"fd".to_vec(),
-            Kind::Descriptor(_, descriptor) => format!("{descriptor}").into_bytes(),
+            Kind::DescriptorFiles(_) => b"fdinfo".to_vec(),
+            Kind::Descriptor(_, descriptor) | Kind::DescriptorFile(_, descriptor) => {
+                format!("{descriptor}").into_bytes()
+            }
             Kind::Tasks(_) => b"task".to_vec(),
             Kind::Namespaces(_) => b"ns".to_vec(),
             Kind::Namespace(_, index) => nsfs::FILES[index].0.as_bytes().to_vec(),
@@ -786,6 +817,11 @@ impl<M: Machine> Vnode for Node<M> {
         {
             let file = self.system().and_then(|system| MapFile::open(&system, subject, *kind, context));
             return MaybeReady::ready(file.map(|file| Opened::Object(file)));
+        }
+        if matches!(self.kind, Kind::DescriptorFiles(_) | Kind::DescriptorFile(..))
+            && let Err(error) = self.check_descriptors(context.process)
+        {
+            return MaybeReady::ready(Err(error));
         }
         MaybeReady::ready(match (self.open_number(), self.kind) {
             (Some(file), _) => Ok(Opened::Object(file)),

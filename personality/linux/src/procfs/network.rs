@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::String;
 use core::fmt::Write;
 use core::net::{IpAddr, SocketAddr};
-use inet::{Family, Interface, Internet, Kind, NeighbourState, Timer};
+use inet::{Family, Interface, Internet, Kind, NeighbourState, State, Timer};
 use unix::network::{Network, SocketEntry};
 
 /// The text of the file with this path below /proc; `None` if it is not about the network.
@@ -131,7 +131,9 @@ fn sockets(network: &Network, is_wanted: impl Fn(Kind) -> bool, v6: bool, is_tcp
             };
             (kind, time.as_millis() / TICK_MILLISECONDS)
         });
-        let (send, receive) = (info.send_queue, info.receive_queue);
+        // The file does not show the backlog.
+        let send = if info.state == State::Listen { 0 } else { info.send_queue };
+        let receive = info.receive_queue;
         let state = state_number(info.state);
         let _ = write!(
             text,

@@ -1,7 +1,7 @@
 //! Tests of calls at the edges of what they accept: descriptors that only name a file, full pipes,
 //! negative ids, the longest path, settings.
 
-use crate::world::{DATA, Program, World, elf};
+use crate::world::{DATA, Gone, Program, World, elf};
 use crate::{EAGAIN, bytes, run, run_in};
 
 const EBADF: i64 = -9;
@@ -500,4 +500,81 @@ fn the_first_conflicting_lock_of_a_file_is_answered() {
 
 fn minus_one() -> u64 {
     u64::from(u32::MAX)
+}
+
+#[test]
+fn fdinfo_shows_what_each_kind_of_file_knows() {
+    let world = World::new();
+    world.install_proc();
+    run_in(&world, async |p| {
+        async fn shown(p: &mut Program, path: &str) -> Result<String, Gone> {
+            let name = p.string(DATA, path).await?;
+            let file = p.call(2, &[name, 0]).await?;
+            assert!(file >= 0, "{path}: {file}");
+            let count = p.call(0, &[file as u64, DATA + 0x1000, 2000]).await? as usize;
+            assert_eq!(p.call(3, &[file as u64]).await?, 0);
+            Ok(String::from_utf8_lossy(&p.load::<2000>(DATA + 0x1000).await?[..count]).into_owned())
+        }
+        let ends = |text: &str, end: &str| assert!(text.ends_with(end), "{text:?} has no {end:?}");
+
+        let name = p.string(DATA, "/file").await?;
+        assert_eq!(p.call(2, &[name, 0o2_000_000 | 0o102, 0o600]).await?, 0);
+        assert_eq!(p.call(1, &[0, DATA, 5]).await?, 5);
+        let text = shown(p, "/proc/self/fdinfo/0").await?;
+        assert!(text.starts_with("pos:\t5\nflags:\t02100002\nmnt_id:\t"), "{text:?}");
+
+        assert_eq!(p.call(290, &[0x2a, 0]).await?, 1);
+        let text = shown(p, "/proc/self/fdinfo/1").await?;
+        assert!(text.contains("\neventfd-count:               2a\neventfd-id: "), "{text:?}");
+
+        assert_eq!(p.call(283, &[7, 0]).await?, 2);
+        p.store(DATA, &bytes(&[3, 0, 1 << 40, 5])).await?;
+        assert_eq!(p.call(286, &[2, 1, DATA, 0]).await?, 0);
+        let text = shown(p, "/proc/self/fdinfo/2").await?;
+        assert!(text.contains("\nclockid: 7\nticks: 0\nsettime flags: 01\nit_value: ("), "{text:?}");
+        ends(&text, ")\nit_interval: (3, 0)\n");
+
+        p.store(DATA, &bytes(&[1 << 9])).await?;
+        assert_eq!(p.call(289, &[u64::MAX, DATA, 8, 0]).await?, 3);
+        ends(&shown(p, "/proc/self/fdinfo/3").await?, "\nsigmask:\t0000000000000200\n");
+
+        assert_eq!(p.call(291, &[0]).await?, 4);
+        p.store(DATA, &bytes(&[0xbeef_0000 << 32 | 1 << 31 | 1])).await?;
+        p.store(DATA + 8, &bytes(&[0])).await?;
+        assert_eq!(p.call(233, &[4, 1, 1, DATA]).await?, 0);
+        let text = shown(p, "/proc/self/fdinfo/4").await?;
+        assert!(
+            text.contains("\ntfd:        1 events: 80000019 data:         beef0000  pos:0 ino:"),
+            "{text:?}"
+        );
+
+        assert_eq!(p.call(294, &[0]).await?, 5);
+        let name = p.string(DATA, "/file").await?;
+        assert_eq!(p.call(254, &[5, name, 2]).await?, 1);
+        let text = shown(p, "/proc/self/fdinfo/5").await?;
+        assert!(text.contains("\ninotify wd:1 ino:") && text.contains(" mask:2 "), "{text:?}");
+
+        let pid = p.call(39, &[]).await?;
+        assert_eq!(p.call(434, &[pid as u64, 0]).await?, 6);
+        ends(&shown(p, "/proc/self/fdinfo/6").await?, &format!("\nPid:\t{pid}\nNSpid:\t{pid}\n"));
+
+        let name = p.string(DATA, "/proc/self/fdinfo/7").await?;
+        assert_eq!(p.call(2, &[name, 0]).await?, -2);
+        // Another user's process may not look.
+        p.fork(move |p| {
+            Box::pin(async move {
+                assert_eq!(p.call(105, &[1000]).await?, 0);
+                let directory = format!("/proc/{pid}/fdinfo");
+                let file = format!("/proc/{pid}/fdinfo/0");
+                for (path, result) in [(&*directory, -13), (&*file, -13), ("/proc/self/fdinfo", 7)] {
+                    let name = p.string(DATA, path).await?;
+                    assert_eq!(p.call(2, &[name, 0]).await?, result, "{path}");
+                }
+                p.exit(0).await
+            })
+        })
+        .await?;
+        assert_eq!(p.wait(0).await?.1, 0);
+        Ok(())
+    });
 }

@@ -142,6 +142,12 @@ impl OpenFile {
         self.id
     }
 
+    /// The offset at which the next read or write begins; 0 if there is none. Waits for a transfer
+    /// that moves it.
+    pub async fn offset(&self) -> u64 {
+        self.position.lock().await.offset
+    }
+
     /// Where the file is in the file system.
     pub fn location(&self) -> Option<&Location> {
         self.location.as_ref()

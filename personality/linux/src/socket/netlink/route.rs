@@ -34,6 +34,16 @@ const ADDRESS: usize = 8;
 const ROUTE: usize = 12;
 const NEIGHBOUR: usize = 12;
 
+/// The tables of routes (RT_TABLE_MAIN, RT_TABLE_LOCAL).
+const MAIN: u8 = 254;
+const LOCAL_TABLE: u8 = 255;
+
+/// Where a route leads (RTN_UNICAST and so on).
+const UNICAST: u8 = 1;
+const LOCAL: u8 = 2;
+const BROADCAST: u8 = 3;
+const MULTICAST: u8 = 5;
+
 const V4: u8 = 2;
 const V6: u8 = 10;
 /// The flag of a request that replaces what is there (NLM_F_REPLACE).
@@ -80,7 +90,15 @@ pub(super) fn answer(
             let (found, source) = stack.route_to(to, None).map_err(Error::from)?;
             let length = if to.is_ipv4() { 32 } else { 128 };
             let found = Route { destination: Prefix { address: to, length }, source: Some(source), ..found };
-            Ok(alloc::vec![route(&found, request, port, 0)])
+            let is_own = stack.addresses().iter().any(|own| own.prefix.address == to);
+            let kind = match to {
+                IpAddr::V4(to) if to.is_broadcast() => BROADCAST,
+                to if to.is_multicast() => MULTICAST,
+                IpAddr::V4(to) if is_own || to.is_loopback() => LOCAL,
+                IpAddr::V6(_) if is_own => LOCAL,
+                _ => UNICAST,
+            };
+            Ok(alloc::vec![way(&found, kind, request, port)])
         }
         (GET_NEIGHBOUR, true) => {
             let all = stack.neighbours();
@@ -239,9 +257,8 @@ fn address(
     message.u32(8, flags).bytes(6, &lifetimes).done()
 }
 
+/// The message of a route in the table.
 fn route(known: &Route, request: &Request<'_>, port: u32, multipart: u16) -> Vec<u8> {
-    const MAIN: u8 = 254;
-    const UNICAST: u8 = 1;
     let Prefix { address: to, length } = known.destination;
     let origin = match known.origin {
         RouteOrigin::Kernel => 2,
@@ -251,7 +268,23 @@ fn route(known: &Route, request: &Request<'_>, port: u32, multipart: u16) -> Vec
     };
     let scope = if to.is_ipv4() && known.gateway.is_none() { 253 } else { 0 };
     let fixed = [family_of(to), length, 0, 0, MAIN, origin, scope, UNICAST, 0, 0, 0, 0];
-    let mut message = Message::answer(request, port, NEW_ROUTE, multipart, &fixed).u32(15, MAIN.into());
+    with_route(Message::answer(request, port, NEW_ROUTE, multipart, &fixed), known, MAIN)
+}
+
+/// The message of the way that a packet to one address takes.
+fn way(known: &Route, kind: u8, request: &Request<'_>, port: u32) -> Vec<u8> {
+    /// The route is an answer, and in no table (RTM_F_CLONED).
+    const CLONED: u32 = 0x200;
+    let Prefix { address: to, length } = known.destination;
+    let table = if to.is_ipv6() && kind == LOCAL { LOCAL_TABLE } else { MAIN };
+    let origin = if to.is_ipv6() { 2 } else { 0 };
+    let fixed = [&[family_of(to), length, 0, 0, table, origin, 0, kind][..], &CLONED.to_le_bytes()].concat();
+    with_route(Message::answer(request, port, NEW_ROUTE, 0, &fixed), known, table)
+}
+
+fn with_route(message: Message, known: &Route, table: u8) -> Vec<u8> {
+    let Prefix { address: to, length } = known.destination;
+    let mut message = message.u32(15, table.into());
     if length > 0 {
         message = message.bytes(1, &octets(to));
     }
