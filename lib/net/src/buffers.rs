@@ -33,28 +33,54 @@ impl<'a> Buffers<'a> {
     /// Appends the bytes `from..to` of a buffer for received frames to `bytes`.
     pub(crate) fn read(&self, buffer: usize, from: usize, to: usize, bytes: &mut Vec<u8>) {
         let words = self.words(buffer);
-        let mut at = from;
-        while at < to {
-            let (word, begin) = (at / WORD, at % WORD);
-            let end = WORD.min(to - word * WORD);
-            let value = words[word].load(Ordering::Relaxed).to_le_bytes();
-            bytes.extend_from_slice(&value[begin..end]);
-            at += end - begin;
+        let start = bytes.len();
+        bytes.resize(start + to.saturating_sub(from), 0);
+        let first = before_word(from, bytes.len() - start);
+        let (begin, rest) = bytes[start..].split_at_mut(first);
+        let mut word = from / WORD;
+        if first > 0 {
+            begin.copy_from_slice(&words[word].load(Ordering::Relaxed).to_le_bytes()[from % WORD..][..first]);
+            word += 1;
+        }
+        // Whole words apart: a copy whose length is not known costs ten times as much as its word.
+        let (whole, end) = rest.as_chunks_mut::<WORD>();
+        for (chunk, word) in whole.iter_mut().zip(&words[word..]) {
+            *chunk = word.load(Ordering::Relaxed).to_le_bytes();
+        }
+        if !end.is_empty() {
+            let last = words[word + whole.len()].load(Ordering::Relaxed).to_le_bytes();
+            end.copy_from_slice(&last[..end.len()]);
         }
     }
 
     /// Writes bytes into a buffer for frames to send, from `at` on. They must fit.
-    pub(crate) fn write(&self, buffer: usize, mut at: usize, mut bytes: &[u8]) {
+    pub(crate) fn write(&self, buffer: usize, at: usize, bytes: &[u8]) {
         let words = self.words(BUFFERS + buffer);
-        while !bytes.is_empty() {
-            let (word, begin) = (at / WORD, at % WORD);
-            let (part, rest) = bytes.split_at(bytes.len().min(WORD - begin));
+        let change = |word: usize, begin: usize, part: &[u8]| {
             let mut value = words[word].load(Ordering::Relaxed).to_le_bytes();
             value[begin..begin + part.len()].copy_from_slice(part);
             words[word].store(u64::from_le_bytes(value), Ordering::Relaxed);
-            (at, bytes) = (at + part.len(), rest);
+        };
+        let first = before_word(at, bytes.len());
+        let (begin, rest) = bytes.split_at(first);
+        let mut word = at / WORD;
+        if first > 0 {
+            change(word, at % WORD, begin);
+            word += 1;
+        }
+        let (whole, end) = rest.as_chunks::<WORD>();
+        for (chunk, word) in whole.iter().zip(&words[word..]) {
+            word.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
+        }
+        if !end.is_empty() {
+            change(word + whole.len(), 0, end);
         }
     }
+}
+
+/// How many of `count` bytes from `at` on come before the first whole word.
+fn before_word(at: usize, count: usize) -> usize {
+    (at.next_multiple_of(WORD) - at).min(count)
 }
 
 /// The buffers in memory of this program.

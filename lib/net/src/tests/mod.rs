@@ -9,6 +9,7 @@ use crate::driver::{Driver, Frame, Pages};
 use crate::head::HEAD;
 use crate::{BUFFER, BUFFERS};
 use core::sync::atomic::{AtomicU64, Ordering};
+use proptest::prelude::*;
 
 /// Where the device has the client's memory for frames.
 const BASE: u64 = 0x10_0000;
@@ -99,4 +100,35 @@ impl<'a> Device<'a> {
 /// A frame of so many bytes, which differ from those of other frames.
 fn frame(number: u8, length: usize) -> Vec<u8> {
     (0..length).map(|index| number.wrapping_mul(31).wrapping_add((index / 3) as u8)).collect()
+}
+
+proptest! {
+    #[test]
+    fn buffers_hold_what_was_written_at_any_place(
+        writes in proptest::collection::vec((0..BUFFER, proptest::collection::vec(any::<u8>(), 0..40)), 1..20),
+        reads in proptest::collection::vec((0..=BUFFER, 0..=BUFFER), 1..20),
+    ) {
+        let words: Vec<AtomicU64> = (0..ALL_WORDS).map(|_| AtomicU64::new(0)).collect();
+        let buffers = Buffers::new(&words).unwrap();
+        let mut model = vec![0; BUFFER];
+        for (at, bytes) in writes {
+            let bytes = &bytes[..bytes.len().min(BUFFER - at)];
+            buffers.write(1, at, bytes);
+            model[at..at + bytes.len()].copy_from_slice(bytes);
+        }
+        // The device fills the buffers from which frames are read.
+        let sent = BUFFERS + 1;
+        let per_buffer = BUFFER / 8;
+        for word in 0..per_buffer {
+            let value = words[sent * per_buffer + word].load(Ordering::Relaxed);
+            words[per_buffer + word].store(value, Ordering::Relaxed);
+        }
+        for (from, to) in reads {
+            let mut bytes = vec![7, 8];
+            buffers.read(1, from, to, &mut bytes);
+            let expected = model.get(from..to).unwrap_or_default();
+            prop_assert_eq!(&bytes[2..], expected);
+            prop_assert_eq!(&bytes[..2], &[7, 8]);
+        }
+    }
 }
