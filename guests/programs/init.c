@@ -237,8 +237,16 @@ static int open_log(void)
     return log ? open(log, O_WRONLY | O_NOCTTY | O_CLOEXEC) : -1;
 }
 
+/* Tells the host the command's status, after all that was written to the command's terminal has
+ * been sent: the host stops reading once it knows the status. */
 static void report(int log, int status)
 {
+    const char *name = getenv("TERMINAL");
+    int terminal = name ? open(name, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC) : -1;
+    if (terminal >= 0) {
+        tcdrain(terminal);
+        close(terminal);
+    }
     if (log >= 0) {
         dprintf(log, "\nguest: status %d\n", status);
         tcdrain(log);
