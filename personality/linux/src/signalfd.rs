@@ -37,7 +37,7 @@ impl<M: Machine> SignalFile<M> {
         let listener: Weak<SignalFile<M>> = Arc::downgrade(&file);
         // If the process has ended, it gets no more signals.
         let _ = system.processes().with(|table| table.listen(thread.pid(), listener));
-        OpenFile::of_object(file, flags | OpenFlags::READ)
+        OpenFile::of_object(file, flags | OpenFlags::READ_WRITE)
     }
 
     /// Sets which signals the file reads from now on.

@@ -112,7 +112,7 @@ impl TimerFile {
         if clock.is_real() {
             changes.add(&timer);
         }
-        OpenFile::of_object(timer, flags | OpenFlags::READ)
+        OpenFile::of_object(timer, flags | OpenFlags::READ_WRITE)
     }
 
     /// Whether the clock was set since the program learned of that the last time, and this timer is

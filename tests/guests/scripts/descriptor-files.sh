@@ -20,6 +20,9 @@ def show(name, descriptor, who='self'):
     text = re.sub(r'(mnt_id:|ino:|sdev:|eventfd-id:)\s*[0-9a-f]+', r'\1 N', text)
     text = re.sub(r' fhandle-bytes.*', '', text)
     text = re.sub(r'\(\d+, \d+\)\nit_interval', '(T)\nit_interval', text)
+    # Python gives no value to the upper half of the data; files are in the order of the kernel.
+    text = re.sub(r'data: *[0-9a-f]+([0-9a-f]{8})', r'data: \1', text)
+    text = re.sub(r'(tfd:.*\n)+', lambda lines: ''.join(sorted(lines[0].splitlines(True))), text)
     text = text.replace(f'\t{os.getpid()}\n', '\tPID\n')
     print(f'--- {name}')
     print(text, end='')

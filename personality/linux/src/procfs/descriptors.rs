@@ -65,6 +65,8 @@ async fn details<M: Machine>(system: &System<M>, file: &Arc<OpenFile>, sight: &S
     let mut text = String::new();
     if let Some(counter) = file.object_as::<EventCounter>() {
         let _ = write!(text, "eventfd-count: {:16x}\neventfd-id: {}\n", counter.count(), file.id());
+    } else if let Some(socket) = file.socket() {
+        let _ = writeln!(text, "scm_fds: {}", socket.held_files().len());
     } else if let Some(signals) = file.object_as::<SignalFile<M>>() {
         let _ = writeln!(text, "sigmask:\t{:016x}", signals.mask().bits());
     } else if let Some(timer) = file.object_as::<TimerFile>() {

@@ -238,7 +238,7 @@ impl UnixSocket {
 
     /// The ids of the sockets in messages of this socket's inbox, and of connections that are not
     /// accepted yet.
-    pub(super) fn held_files(&self) -> Vec<u64> {
+    pub fn held_files(&self) -> Vec<u64> {
         let mut held = Vec::new();
         let pending: Vec<Arc<OpenFile>> = {
             let state = self.state.lock();
