@@ -170,10 +170,12 @@ impl Stack {
             return Some(self.net.now);
         }
         let timer = self.timers.first().map(|(at, _)| *at);
-        [timer, self.net.neighbours.next, self.net.deadline_v6(), self.deadline_dhcp()]
-            .into_iter()
-            .flatten()
-            .min()
+        let earlier = |one: Option<Instant>, other: Option<Instant>| match (one, other) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        let of_neighbours = earlier(self.net.neighbours.next, self.net.deadline_v6());
+        earlier(earlier(timer, of_neighbours), self.deadline_dhcp())
     }
 
     /// Whether [`Stack::ready`] may have a socket to name.

@@ -133,11 +133,13 @@ impl Network {
         if let Internet::Here(stack) = &mut state.stack {
             // Packets on `lo` arrive before the caller goes on, so that no task has to run for
             // them.
-            if stack.next_deadline().is_some_and(|deadline| deadline <= now) {
+            let mut next = stack.next_deadline();
+            if next.is_some_and(|deadline| deadline <= now) {
                 stack.advance(now);
+                next = stack.next_deadline();
             }
             has_frames = stack.transmittable().next().is_some();
-            is_early = arm(&mut state.armed, stack.next_deadline());
+            is_early = arm(&mut state.armed, next);
         }
         // Answers about changes may name sockets that are ready, so these come last.
         let told = self.tell_changes(&mut state.stack);
