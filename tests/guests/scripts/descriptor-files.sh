@@ -72,11 +72,12 @@ if child == 0:
 process = os.pidfd_open(child)
 os.waitpid(child, 0)
 show('ended process', process)
-for what in '1/fdinfo', '1/fdinfo/0', 'self/fdinfo/99':
+own = f'{os.getpid()}/fdinfo'
+for what, path in ('directory', own), ('file', f'{own}/{plain}'), ('no file', 'self/fdinfo/99'):
     if os.fork() == 0:
         os.setuid(1000)
         try:
-            os.open(f'/proc/{what}', os.O_RDONLY)
+            os.open(f'/proc/{path}', os.O_RDONLY)
             print(f'{what} opened', flush=True)
         except OSError as error:
             print(f'{what} {error.strerror}', flush=True)

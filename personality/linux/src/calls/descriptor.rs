@@ -337,7 +337,7 @@ pub(crate) async fn fcntl<M: Machine>(call: &Call<'_, M>) -> Done {
             descriptors.set_close_on_exec(descriptor, argument & 1 != 0)?;
             Ok(0)
         }
-        GETFL => Ok(to_open_flags(file.flags()).into()),
+        GETFL => Ok(to_open_flags(file.flags(), file.location().is_some()).into()),
         SETFL => {
             let before = file.flags().contains(OpenFlags::ASYNC);
             file.set_flags(&call.thread.context().caller(), open_flags(argument as u32))?;

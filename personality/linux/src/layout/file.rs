@@ -47,8 +47,9 @@ pub fn open_flags(bits: u32) -> OpenFlags {
     flags
 }
 
-/// The status flags of an open file, as F_GETFL returns them.
-pub fn to_open_flags(flags: OpenFlags) -> u32 {
+/// The status flags of an open file, as F_GETFL returns them. A file that was opened by a name is
+/// one of any size.
+pub fn to_open_flags(flags: OpenFlags, has_name: bool) -> u32 {
     const LARGE_FILE: u32 = 0o100000;
     let access = match (flags.contains(OpenFlags::READ), flags.contains(OpenFlags::WRITE)) {
         (true, true) => 2,
@@ -58,7 +59,7 @@ pub fn to_open_flags(flags: OpenFlags) -> u32 {
     let kept = flags.intersection(OpenFlags::KEPT);
     let bits =
         FLAGS.iter().filter(|(_, flag)| kept.contains(*flag)).fold(access, |bits, (bit, _)| bits | bit);
-    if flags.contains(OpenFlags::PATH) { bits } else { bits | LARGE_FILE }
+    if flags.contains(OpenFlags::PATH) || !has_name { bits } else { bits | LARGE_FILE }
 }
 
 /// The type bits of st_mode.
@@ -241,7 +242,8 @@ mod tests {
     fn open_flags_survive_conversion_both_ways() {
         let flags = open_flags(0o2 | 0o100 | 0o2000 | 0o4010000);
         assert!(flags.contains(OpenFlags::READ_WRITE | OpenFlags::CREATE | OpenFlags::APPEND));
-        assert_eq!(to_open_flags(flags), 0o2 | 0o2000 | 0o4010000 | 0o100000);
+        assert_eq!(to_open_flags(flags, true), 0o2 | 0o2000 | 0o4010000 | 0o100000);
+        assert_eq!(to_open_flags(flags, false), 0o2 | 0o2000 | 0o4010000);
         assert_eq!(open_flags(0o10000000 | 0o1), OpenFlags::PATH);
     }
 

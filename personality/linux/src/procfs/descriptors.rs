@@ -43,7 +43,8 @@ impl<M: Machine> Node<M> {
         self.check_descriptors(reader)?;
         let (file, close_on_exec) = found.ok_or(Error::ENOENT)?;
         let offset = file.offset().await;
-        let flags = to_open_flags(file.flags()) | if close_on_exec { CLOSE_ON_EXEC } else { 0 };
+        let flags = to_open_flags(file.flags(), file.location().is_some());
+        let flags = flags | if close_on_exec { CLOSE_ON_EXEC } else { 0 };
         let place = system.vfs().place_of(&file);
         let (mount, number) = (place.mount.id(), place.vnode.number());
         let mut text = format!("pos:\t{offset}\nflags:\t0{flags:o}\nmnt_id:\t{mount}\nino:\t{number}\n");

@@ -109,7 +109,7 @@ impl Caller<'_> {
         if flags.contains(OpenFlags::DIRECTORY) && found.location.vnode.file_type() != FileType::Directory {
             return Err(Error::ENOTDIR);
         }
-        Ok(OpenFile::of_vnode(found.location, found.entry, OpenFlags::PATH, None))
+        Ok(OpenFile::of_vnode(found.location, found.entry, flags, None))
     }
 
     async fn open_or_create(
