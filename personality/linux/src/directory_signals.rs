@@ -37,7 +37,7 @@ impl Asked {
             (Changes::MOVED_TO, Asked::CREATE),
             (Changes::DELETE, Asked::DELETE),
             (Changes::MOVED_FROM, Asked::DELETE),
-            (Changes::MOVED_FROM, Asked::RENAME),
+            (Changes::RENAMED, Asked::RENAME),
             (Changes::ATTRIBUTES, Asked::ATTRIBUTES),
         ];
         let found = ALL.iter().filter(|(kind, _)| kinds.contains(*kind));

@@ -26,9 +26,10 @@ const MODULES: [Program; 3] = [
 ];
 
 /// The programs in the images of guest tests, below /tests/bin.
-const TESTS: [Program; 18] = [
+const TESTS: [Program; 19] = [
     program("attack", "tests/guests/attack.c", "musl-gcc"),
     program("clocks", "tests/guests/clocks.c", "gcc"),
+    program("file-signals", "tests/guests/file_signals.c", "gcc"),
     program("generations", "tests/guests/generations.c", "musl-gcc"),
     program("kernel-memory", "tests/guests/kernel_memory.c", "musl-gcc"),
     program("limits", "tests/guests/limits.c", "gcc"),

@@ -218,10 +218,10 @@ pub(crate) fn change_signals<M: Machine>(call: &Call<'_, M>, file: &Arc<OpenFile
         && file.signal_owner().is_none()
     {
         let group = terminal.foreground(&call.thread.context(), true).ok().and_then(Pid::new);
-        let target = match group {
-            Some(group) => Some(SignalTarget::Group(group)),
-            None => call.table(|table| table.process(call.pid()).map(process_target)).ok(),
-        };
+        let target = call.table(|table| match group {
+            Some(group) => of_group(table, group).ok(),
+            None => table.process(call.pid()).map(process_target).ok(),
+        });
         file.set_signal_owner(target, call.thread.credentials());
     }
     signals_of_files::begin(call.system(), file, call.int(0));
@@ -256,7 +256,7 @@ fn of_thread(table: &Table, id: Pid) -> Result<SignalTarget> {
 }
 
 fn of_group(table: &Table, id: Pid) -> Result<SignalTarget> {
-    table.group_session(id).map(|_| SignalTarget::Group(id)).ok_or(Error::ESRCH)
+    table.group_leader(id).map(SignalTarget::Group)
 }
 
 /// Sets what gets signals for the file: a process, or with a negative number a group (F_SETOWN).
@@ -290,7 +290,7 @@ fn owner<M: Machine>(call: &Call<'_, M>, file: &OpenFile) -> (u32, u32) {
         SignalTarget::Process(exact) => {
             (PROCESS, call.table(|table| table.exact_process(exact).ok().map(|process| process.pid())))
         }
-        SignalTarget::Group(id) => (GROUP, call.table(|table| table.group_session(id).map(|_| id))),
+        SignalTarget::Group(leader) => (GROUP, call.table(|table| table.group_of(leader))),
     };
     (kind, id.map_or(0, |id| call.number(id)))
 }

@@ -75,3 +75,68 @@ fn unknown_calls_are_not_served() {
     assert!(!is_served(1 << 40));
     assert_eq!(name(335), None);
 }
+
+/// The numbers of Linux 6.1: those that other architectures have, and those of later versions, are
+/// left out.
+fn numbers_of_linux() -> impl Iterator<Item = (u64, &'static str)> {
+    (0..=450).filter_map(|number| name(number).map(|name| (number, name)))
+}
+
+/// Rows of the table that answer as a Linux without the call does, without a line in the log.
+const REFUSED: [&str; 4] = ["rseq", "get_mempolicy", "set_mempolicy", "mbind"];
+
+/// Numbers that Linux 6.1 does not serve either, as Debian builds it.
+const NOWHERE: [&str; 16] = [
+    "uselib",
+    "_sysctl",
+    "create_module",
+    "get_kernel_syms",
+    "query_module",
+    "nfsservctl",
+    "getpmsg",
+    "putpmsg",
+    "afs_syscall",
+    "tuxcall",
+    "security",
+    "set_thread_area",
+    "get_thread_area",
+    "epoll_ctl_old",
+    "epoll_wait_old",
+    "vserver",
+];
+
+/// The section of the chapter about the calls of Linux that counts them.
+fn counted_in_the_book() -> Vec<&'static str> {
+    let chapter = include_str!("../../../../docs/src/linux-calls.md");
+    let (_, section) = chapter.split_once("\n## How many there are\n").unwrap();
+    section.split("\n## ").next().unwrap().split_whitespace().collect()
+}
+
+#[test]
+fn the_book_says_how_many_calls_there_are_and_which_are_missing() {
+    let is_here = |&(number, name): &(u64, &str)| is_served(number) && !REFUSED.contains(&name);
+    let all = numbers_of_linux().count();
+    let here = numbers_of_linux().filter(is_here).count();
+    let quoted = |names: Vec<&str>| {
+        let (last, others) = names.split_last().unwrap();
+        format!(
+            "{} and `{last}`",
+            others.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        )
+    };
+    let missing = |nowhere| {
+        let absent = numbers_of_linux().filter(|call| !is_here(call)).map(|(_, name)| name);
+        absent.filter(|name| NOWHERE.contains(name) == nowhere).collect::<Vec<_>>()
+    };
+    assert_eq!(missing(true).len(), NOWHERE.len());
+    let text = format!(
+        "Linux 6.1 has {all} numbers of system calls. {here} of them are calls here, if only in part. {} are calls of \
+         Linux and not here: {}. {} are no calls there either: {}.",
+        missing(false).len(),
+        quoted(missing(false)),
+        NOWHERE.len(),
+        quoted(missing(true)),
+    );
+    let book = counted_in_the_book().join(" ");
+    assert!(book.starts_with(&text), "the chapter must say:\n{text}\nand says:\n{book}");
+}

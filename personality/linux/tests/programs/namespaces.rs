@@ -164,7 +164,12 @@ fn a_superuser_of_a_namespace_is_none_outside_of_it() {
                 become_superuser(p, 0).await?;
                 assert_eq!((open(p, "/secret", 0).await?, open(p, "/open", 1).await?), (EACCES, EACCES));
                 assert_eq!(open(p, "/new", 0o101).await?, EACCES);
-                for path in ["/proc/sys/fs/pipe-max-size", "/proc/1/oom_score_adj", "/proc/1/uid_map"] {
+                for path in [
+                    "/proc/sys/fs/pipe-max-size",
+                    "/proc/sysrq-trigger",
+                    "/proc/1/oom_score_adj",
+                    "/proc/1/uid_map",
+                ] {
                     assert_eq!(open(p, path, 1).await?, EACCES, "{path}");
                 }
                 let path = p.string(PATH, "/open").await?;

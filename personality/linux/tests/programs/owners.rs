@@ -372,6 +372,7 @@ fn a_directory_that_changes_signals_its_owner() {
         let directory = p.call(2, &[path, 0]).await? as u64;
         let file = p.string(DATA + 0x40, "/d/file").await?;
         let other = p.string(DATA + 0x80, "/d/other").await?;
+        let outside = p.string(DATA + 0xc0, "/outside").await?;
         assert_eq!(p.call(22, &[DATA + 0x100]).await?, 0);
         assert_eq!(fcntl(p, 1, NOTIFY, 4).await?, -20, "no directory");
         // It is told once of one kind of change.
@@ -397,6 +398,14 @@ fn a_directory_that_changes_signals_its_owner() {
         assert_eq!(fcntl(p, directory, NOTIFY, 0).await?, 0);
         write(p, open).await?;
         assert_eq!(seen(p).await?.1, 0, "it is asked for no more");
+        // A new name in the same directory is a removal, a creation and a change of names; a move
+        // to another directory is no change of names.
+        assert_eq!(fcntl(p, directory, NOTIFY, 4 | 8 | 0x10 | AGAIN).await?, 0);
+        for (from, to, count) in [(file, other, 3), (other, outside, 1)] {
+            assert_eq!(p.call(82, &[from, to]).await?, 0);
+            assert_eq!(seen(p).await?.1, count);
+        }
+        assert_eq!(fcntl(p, directory, NOTIFY, 0).await?, 0);
         // The last descriptor ends it.
         assert_eq!(fcntl(p, directory, NOTIFY, 2 | AGAIN).await?, 0);
         assert_eq!(p.call(3, &[directory]).await?, 0);

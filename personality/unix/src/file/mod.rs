@@ -37,8 +37,8 @@ pub enum SignalTarget {
     Process(ExactPid),
     /// The signals go to a thread of a process.
     Thread(ExactPid, Pid),
-    /// The signals go to a process group.
-    Group(Pid),
+    /// The signals go to the process group that this process has made.
+    Group(ExactPid),
 }
 
 /// What gets signals for a file, and by whose rights.

@@ -1,7 +1,7 @@
 //! Process groups and sessions (setpgid(2), setsid(2), credentials(7)).
 
-use super::Pid;
 use super::table::Table;
+use super::{ExactPid, Pid};
 use crate::signal::{Signal, SignalInformation};
 use crate::{Error, Result};
 use alloc::vec::Vec;
@@ -11,6 +11,17 @@ impl Table {
     /// group.
     pub fn group_members(&self, group: Pid) -> Vec<Pid> {
         self.groups.get(&group).map_or(Vec::new(), |group| group.members.iter().copied().collect())
+    }
+
+    /// The process that made group `group`, which distinguishes the group from others that have had
+    /// or will have its id. `ESRCH`.
+    pub fn group_leader(&self, group: Pid) -> Result<ExactPid> {
+        self.groups.get(&group).map(|group| group.leader).ok_or(Error::ESRCH)
+    }
+
+    /// The id of the group that `leader` has made, if it has members, zombies included.
+    pub fn group_of(&self, leader: ExactPid) -> Option<Pid> {
+        (self.group_leader(leader.pid()) == Ok(leader)).then_some(leader.pid())
     }
 
     /// The session of group `group`.

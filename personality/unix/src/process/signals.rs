@@ -170,8 +170,9 @@ impl Table {
             {
                 Vec::from([(exact.pid(), Recipient::Thread(tid))])
             }
-            SignalTarget::Group(group) => {
-                self.group_members(group).into_iter().map(|pid| (pid, Recipient::Process(pid))).collect()
+            SignalTarget::Group(leader) => {
+                let members = self.group_of(leader).map_or(Vec::new(), |group| self.group_members(group));
+                members.into_iter().map(|pid| (pid, Recipient::Process(pid))).collect()
             }
             SignalTarget::Process(_) | SignalTarget::Thread(..) => return,
         };

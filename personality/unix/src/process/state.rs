@@ -5,10 +5,10 @@
 //! [`Table::change_state`] is the only way to change a [`ProcessState`], and moves the process in
 //! every index.
 
-use super::Pid;
 use super::children::ChildState;
 use super::records::{Phase, Process, Stop};
 use super::table::Table;
+use super::{ExactPid, Pid};
 use crate::signal::{ChildEvent, Signal};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -67,6 +67,8 @@ impl Deref for IndexedState {
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) session: Pid,
+    /// The process that made the group, which had its id.
+    pub(super) leader: ExactPid,
     /// The member processes, zombies included.
     pub(super) members: BTreeSet<Pid>,
     /// How many living members have a parent that is outside the group and in its session. If it is
@@ -195,7 +197,9 @@ impl Table {
         let (group, session) = (state.group, state.session);
         if !self.groups.contains_key(&group) {
             *self.sessions.entry(session).or_default() += 1;
-            self.groups.insert(group, Group { session, members: BTreeSet::new(), supported: 0, stopped: 0 });
+            let leader = self.processes.get(&group).map_or(ExactPid::new(group, 0), Process::exact_pid);
+            let new = Group { session, leader, members: BTreeSet::new(), supported: 0, stopped: 0 };
+            self.groups.insert(group, new);
         }
         if let Some(group) = self.groups.get_mut(&group) {
             group.members.insert(pid);

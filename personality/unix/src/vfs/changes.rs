@@ -40,6 +40,8 @@ bitflags! {
         const DELETE_SELF = 0x400;
         /// The file itself was moved.
         const MOVE_SELF = 0x800;
+        /// A file got another name in the same directory. Reported before the two parts of the move.
+        const RENAMED = 0x1000;
     }
 }
 
@@ -167,6 +169,9 @@ pub(crate) fn moved(from: (&VnodeRef, &[u8]), to: (&VnodeRef, &[u8]), file: &Vno
         return;
     }
     let cookie = COOKIE.fetch_add(1, Ordering::Relaxed);
+    if Arc::ptr_eq(from.0, to.0) {
+        tell_of_name(from.0, from.1, file, Changes::RENAMED, 0);
+    }
     tell_of_name(from.0, from.1, file, Changes::MOVED_FROM, cookie);
     tell_of_name(to.0, to.1, file, Changes::MOVED_TO, cookie);
     let directory = is_directory(file);

@@ -1,6 +1,7 @@
 //! Tests of which processes may inspect another one (ptrace(2)), even after their ids have changed.
 
 use super::*;
+use crate::file::{SignalOwner, SignalTarget};
 
 fn with_user(user: Ids) -> Arc<Credentials> {
     Arc::new(Credentials::executed_as(user, Ids::all(user.real)))
@@ -68,10 +69,9 @@ fn files_compare_file_system_ids_and_calls_real_ids() {
     assert_eq!(inspect(&system, files_only, init), NO);
 }
 
-#[test]
-fn an_exact_pid_does_not_match_a_later_process_with_the_id() {
+/// A system in which each id is soon allocated again, as there are few.
+fn system_with_few_ids() -> (Arc<Processes>, Pid) {
     let (system, init) = system();
-    // There are few ids, so that each is soon allocated again.
     system.with(|t| {
         t.ids = crate::process::ids::Allocator::new(16);
         assert_eq!(t.ids.allocate(), Some(init));
@@ -79,6 +79,47 @@ fn an_exact_pid_does_not_match_a_later_process_with_the_id() {
     for _ in 0..8 {
         fork(&system, init);
     }
+    (system, init)
+}
+
+/// Makes processes until one has the id `wanted`, which is free.
+fn fork_until(system: &Processes, init: Pid, wanted: Pid) {
+    loop {
+        let next = fork(system, init);
+        if next == wanted {
+            break;
+        }
+        exit(system, next, 0);
+        wait(system, init, any()).unwrap().unwrap();
+    }
+}
+
+#[test]
+fn a_later_group_with_the_id_gets_no_signals_for_a_file() {
+    let (system, init) = system_with_few_ids();
+    let leader = fork(&system, init);
+    system.with(|t| t.set_group(init, leader, leader)).unwrap();
+    let member = fork(&system, leader);
+    let target = SignalTarget::Group(system.with(|t| t.group_leader(leader)).unwrap());
+    let owner = SignalOwner { target, setter: Arc::new(Credentials::superuser()) };
+    let signalled = |pid: Pid| {
+        system.with(|t| t.signal_for_file(&owner, SignalInformation::system(Signal::USR1)));
+        system.with(|t| t.process(pid).unwrap().pending().set()) == SignalSet::of(&[Signal::USR1])
+    };
+    exit(&system, leader, 0);
+    wait(&system, init, any()).unwrap().unwrap();
+    assert!(signalled(member), "the group is there without its leader");
+    exit(&system, member, 0);
+    wait(&system, init, any()).unwrap().unwrap();
+    fork_until(&system, init, leader);
+    system.with(|t| t.set_group(init, leader, leader)).unwrap();
+    assert!(!signalled(leader));
+    assert_eq!(system.with(|t| t.group_leader(Pid::new(99).unwrap())), Err(Error::ESRCH));
+}
+
+#[test]
+fn an_exact_pid_does_not_match_a_later_process_with_the_id() {
+    let (system, init) = system_with_few_ids();
     let child = fork(&system, init);
     let exact = system.with(|t| t.process(child).map(Process::exact_pid)).unwrap();
     assert!(system.with(|t| t.exact_process(exact).is_ok()));
@@ -86,14 +127,7 @@ fn an_exact_pid_does_not_match_a_later_process_with_the_id() {
     assert!(system.with(|t| t.exact_process(exact).is_ok()), "a zombie is still it");
     wait(&system, init, any()).unwrap().unwrap();
     // The clock stands still until the same id is allocated again.
-    loop {
-        let next = fork(&system, init);
-        if next == child {
-            break;
-        }
-        exit(&system, next, 0);
-        wait(&system, init, any()).unwrap().unwrap();
-    }
+    fork_until(&system, init, child);
     assert_eq!(system.with(|t| t.exact_process(exact).map(drop)), Err(Error::ESRCH));
 }
 

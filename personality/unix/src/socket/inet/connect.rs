@@ -42,8 +42,10 @@ impl InetSocket {
             return Ok(self.network.with(|stack| stack.disconnect(self.id))?);
         };
         match self.network.with(|stack| stack.connect(self.id, peer)) {
-            Ok(Connect::Done) => return Ok(()),
-            Ok(Connect::Started) => {
+            // The caller that does not wait learns of the answer by the socket's readiness, even if the
+            // peer, on the same system, has answered already: programs rely on it, as on Linux.
+            Ok(Connect::Done) if !nonblock || self.kind() != SocketType::Stream => return Ok(()),
+            Ok(Connect::Started | Connect::Done) => {
                 self.begin_connecting();
                 if nonblock {
                     return Err(Error::EINPROGRESS);
