@@ -101,17 +101,20 @@ fn boot(run: &Run) -> Result<(Vec<regions::Name>, Vec<PathBuf>)> {
     Ok((names, run.machine.files()))
 }
 
-/// The Linux program that marks a few of its system calls.
+/// The Linux program that marks a few of its system calls, for suites whose own programs have no
+/// marks.
 const MARKS: &str = "calls";
 
 /// Boots the Linux program that marks its calls. It prints how often it makes each call.
 fn boot_guests(run: &Run) -> Result<(Vec<regions::Name>, Vec<PathBuf>)> {
     let request = guests::request(&run.suite)?;
-    let command = [format!("/tests/bin/{MARKS}"), "profile".into()];
+    // The programs of a suite of pieces of work mark each of them.
+    let own = run.suite.guest.first().filter(|_| run.suite.speedup);
+    let command = [format!("/tests/bin/{}", own.map_or(MARKS, String::as_str)), "profile".into()];
     let printed =
         mac_guest::output(&request, mac_guest::Kernel::Macadamia, run.mode, run.machine.clone(), &command)?;
     let name = |made: Measurement| regions::Name { region: made.test, operations: made.value as u64 };
-    let names = guests::parse(&printed, "calls")?.into_iter().map(name).collect();
+    let names = guests::parse(&printed, "profile")?.into_iter().map(name).collect();
     let programs = request.files.iter().map(|(_, file)| file.clone());
     Ok((names, build::guest_files().chain(programs).collect()))
 }
