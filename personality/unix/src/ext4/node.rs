@@ -318,12 +318,16 @@ impl Node {
         }
         memory.truncate(size).await;
         let change = ninep::AttributeChange { size: Some(size), ..Default::default() };
+        let alone = regular.data.alone().await;
+        regular.data.may_be_stored(size);
         let done = self.file_system.change(&Call::SetAttributes { fid: self.fid(), change }).await;
         if let Err(error) = done {
             regular.data.set_size(before);
             return Err(error);
         }
         regular.data.set_size(size);
+        regular.data.is_stored(size);
+        drop(alone);
         self.refresh_blocks().await;
         self.modified_now();
         Ok(())
@@ -371,6 +375,13 @@ impl Node {
         let attributes = self.attributes.lock();
         late.accessed &= attributes.accessed != accessed;
         late.modified &= attributes.modified != modified;
+    }
+
+    /// Forgets where the data are on the disk.
+    pub(super) fn forget_places(&self) {
+        if let Some(regular) = &self.regular {
+            regular.data.forget_places();
+        }
     }
 
     /// Whether the file is open for writing.
@@ -462,7 +473,9 @@ impl Node {
             memory.write_back(offset, end, true).await?;
         }
         let call = Call::Allocate { fid: self.fid(), offset, length, change };
+        let alone = regular.data.alone().await;
         self.file_system.change(&call).await?;
+        drop(alone);
         if punch {
             memory.write_back(offset, end, true).await?;
         }
