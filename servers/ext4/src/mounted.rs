@@ -491,7 +491,9 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
         self.with_space(|ext4| ext4.operate_inode_range(inode, offset, length, operation))
     }
 
-    /// Where the first bytes of a range of a file are, as far as that is the same for them.
+    /// Where the first bytes of a range of a file are, as far as that is the same for them. The
+    /// client may read and write them on the disk, as long as it asks for no change of the file's
+    /// data or size: the crate has none of them then.
     pub(crate) fn map(&mut self, fid: Fid, offset: u64, length: u64) -> Done<Mapped> {
         let inode = self.inode(fid)?;
         if length == 0 {
@@ -508,7 +510,11 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
             return Err(Failure(number::EIO));
         }
         Ok(match extent.state {
-            FileExtentState::Initialized => Mapped::Data { length, place: extent.physical_start + skip },
+            FileExtentState::Initialized => {
+                let place = extent.physical_start + skip;
+                self.ext4.release_data(place, length)?;
+                Mapped::Data { length, place }
+            }
             FileExtentState::Unwritten => Mapped::Unwritten { length },
             FileExtentState::Inline => return Err(Failure(number::EOPNOTSUPP)),
         })

@@ -4,20 +4,25 @@
 
 mod common;
 
-use common::{Disk, MESSAGE, Ticks, fsck, mkfs};
-use ext4::FileServer;
+use common::{Disk, Event, MESSAGE, Random, SECTOR, Ticks, campaign, cut, fsck, mkfs};
+use ext4::{BlockIo, FileServer, SectorId};
+use mach::machine::Frame;
+use mach::machine::Machine;
+use mach::machine::simulated::Simulated;
+use mach::vm::Vm;
 use std::future::{Future, poll_fn};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use unix::disk::{About, Data, Device, Family};
 use unix::ext4::{Ext4Type, FileServers};
+use unix::memory::ObjectProvider;
 use unix::privilege::PrivilegeAttribute;
-use unix::testing::{TestEnvironment, World, memory, now};
+use unix::testing::{TestEnvironment, World, now};
 use unix::v9fs::Transport;
 use unix::vfs::{
-    AccessList, At, AttributeCondition, Entry, FileMemory, FileSystemType, ListKind, Mode, MountFlags,
-    OpenFlags, RenameHow, Tag, VnodeRef,
+    AccessList, At, AttributeCondition, Entry, FileMemory, FileSystemType, ListKind, MemoryProvider, Mode,
+    MountFlags, OpenFlags, RenameHow, Tag, VnodeRef,
 };
 use unix::{BoxFuture, Bytes, Error, MaybeReady, Result, UserBuffer};
 
@@ -60,12 +65,39 @@ impl FileServers for OneServer {
     }
 }
 
-/// A disk's contents that nothing uses.
-struct NoData;
+/// A disk from which frames are filled, and which they are written to.
+struct Frames {
+    machine: Simulated,
+    disk: Disk,
+    /// How many pages were moved.
+    moved: AtomicUsize,
+}
 
-impl Data for NoData {
+impl Data for Frames {
     fn memory(&self) -> Arc<dyn FileMemory> {
         unreachable!("the file server has the disk")
+    }
+
+    fn read_frames<'a>(&'a self, place: u64, frames: &'a [Frame]) -> MaybeReady<'a, Result<()>> {
+        self.moved.fetch_add(frames.len(), Ordering::Relaxed);
+        for (number, &frame) in frames.iter().enumerate() {
+            let mut page = [0; 4096];
+            let sector = SectorId::new(place / 512 + number as u64 * 8);
+            self.disk.clone().read(&mut page, sector, 8).unwrap();
+            self.machine.write_frame(frame, 0, &page);
+        }
+        MaybeReady::ready(Ok(()))
+    }
+
+    fn write_frames<'a>(&'a self, place: u64, frames: &'a [Frame]) -> MaybeReady<'a, Result<()>> {
+        self.moved.fetch_add(frames.len(), Ordering::Relaxed);
+        for (number, &frame) in frames.iter().enumerate() {
+            let mut page = [0; 4096];
+            self.machine.read_frame(frame, 0, &mut page);
+            let sector = SectorId::new(place / 512 + number as u64 * 8);
+            self.disk.clone().write(&page, sector, 8).unwrap();
+        }
+        MaybeReady::ready(Ok(()))
     }
 
     fn write_back(&self, _: std::ops::Range<u64>, _: bool) -> MaybeReady<'_, Result<()>> {
@@ -85,7 +117,7 @@ impl Data for NoData {
     }
 }
 
-fn device() -> Device {
+fn device(data: Arc<Frames>) -> Device {
     let about = About {
         family: Family::Virtio,
         size: 16 << 20,
@@ -98,15 +130,27 @@ fn device() -> Device {
         serial: Vec::new(),
     };
     let number = unix::vfs::DeviceNumber { major: 254, minor: 0 };
-    Device { disk: unix::disk::Disk::new("vda", number, about, Arc::new(NoData)), partition: None }
+    Device { disk: unix::disk::Disk::new("vda", number, about, data), partition: None }
+}
+
+/// The memory of files, and a disk that fills its frames.
+fn frames(disk: &Disk) -> (Arc<dyn MemoryProvider>, Arc<Frames>) {
+    let machine = Simulated::new(1024);
+    let memory = Arc::new(ObjectProvider(Vm::new(machine.clone()).unwrap()));
+    (memory, Arc::new(Frames { machine, disk: disk.clone(), moved: AtomicUsize::new(0) }))
 }
 
 fn mount(disk: &Disk, read_only: bool) -> Result<World> {
+    mount_counted(disk, read_only).map(|(w, _)| w)
+}
+
+fn mount_counted(disk: &Disk, read_only: bool) -> Result<(World, Arc<Frames>)> {
     let environment = TestEnvironment::new();
     let servers = Arc::new(OneServer { disk: disk.clone(), ..OneServer::default() });
-    let kind = Ext4Type { servers, memory: memory(), environment: environment.clone() };
-    let root: VnodeRef = now(kind.make_on(device(), b"", read_only))?;
-    Ok(World::on(root, environment))
+    let (memory, frames) = frames(disk);
+    let kind = Ext4Type { servers, memory, environment: environment.clone() };
+    let root: VnodeRef = now(kind.make_on(device(frames.clone()), b"", read_only))?;
+    Ok((World::on(root, environment), frames))
 }
 
 /// Unmounts, and checks that e2fsck finds nothing wrong.
@@ -360,7 +404,9 @@ fn a_full_disk_refuses_what_it_could_not_keep() {
 #[test]
 fn what_cannot_be_mounted_is_logged_with_its_reason() {
     let servers = Arc::new(OneServer { disk: Disk::of(vec![0; 1 << 20]), ..OneServer::default() });
-    let kind = Ext4Type { servers: servers.clone(), memory: memory(), environment: TestEnvironment::new() };
+    let (memory, frames) = frames(&servers.disk);
+    let kind = Ext4Type { servers: servers.clone(), memory, environment: TestEnvironment::new() };
+    let device = || device(frames.clone());
     assert_eq!(now(kind.make_on(device(), b"", false)).map(drop), Err(Error::EINVAL));
     assert_eq!(*servers.log.lock().unwrap(), ["vda cannot be mounted as ext4: it is no ext4 file system"]);
     assert_eq!(now(kind.make_on(device(), b"nonsense", false)).map(drop), Err(Error::EINVAL));
@@ -424,9 +470,10 @@ fn an_unmount_waits_for_a_store_that_is_under_way() {
     let servers = Arc::new(OneServer { disk: disk.clone(), ..OneServer::default() });
     let is_slow = servers.is_slow.clone();
     let w = World::new();
-    let kind = Ext4Type { servers, memory: memory(), environment: w.environment.clone() };
+    let (memory, frames) = frames(&disk);
+    let kind = Ext4Type { servers, memory, environment: w.environment.clone() };
     w.mkdir("/m");
-    let root = now(kind.make_on(device(), b"", false)).unwrap();
+    let root = now(kind.make_on(device(frames), b"", false)).unwrap();
     let file_system = Arc::downgrade(&root.file_system());
     now(w.caller().mount(b"/m", root, "/dev/vda", MountFlags::empty())).unwrap();
     w.put("/m/f", b"stored");
@@ -443,4 +490,141 @@ fn an_unmount_waits_for_a_store_that_is_under_way() {
     assert_eq!(file_system.strong_count(), 0, "the file server is free");
     let found = fsck(&disk.data());
     assert!(found.is_empty(), "{found}");
+}
+
+/// Data move between the disk and the pages of the cache, where the disk has a place for them.
+#[test]
+fn data_with_places_do_not_move_through_the_file_server() {
+    let disk = mkfs(16, &["-b", "4096"]);
+    let (w, frames) = mount_counted(&disk, false).unwrap();
+    w.put("/f", &[5; 80 << 10]);
+    let file = w.open("/f", READ_WRITE).unwrap();
+    now(file.synchronize()).unwrap();
+    assert_eq!(frames.moved.load(Ordering::Relaxed), 0, "the file server has found places");
+    now(file.write_at(&w.caller(), 8192, &mut Bytes::of(&[6; 40 << 10]))).unwrap();
+    now(file.synchronize()).unwrap();
+    assert_eq!(frames.moved.load(Ordering::Relaxed), 10);
+    drop(file);
+    end(w, &disk);
+    let (w, frames) = mount_counted(&disk, false).unwrap();
+    let expected = [vec![5; 8192], vec![6; 40 << 10], vec![5; 32 << 10]].concat();
+    assert!(w.cat("/f").unwrap() == expected);
+    assert_eq!(frames.moved.load(Ordering::Relaxed), 20);
+    end(w, &disk);
+}
+
+/// Changes the contents of a file in some way, and the model's likewise. Returns whether it was
+/// stored.
+fn change_contents(w: &World, model: &mut Vec<u8>, random: &mut Random) -> bool {
+    let file = w.open("/f", READ_WRITE).unwrap();
+    let vnode = now(w.caller().find(&At::Current, b"/f", true)).unwrap().location.vnode;
+    let (offset, length) = (random.below(200_000), random.below(30_000) + 1);
+    // Often whole pages.
+    let (offset, length) = match random.below(2) {
+        0 => (offset, length),
+        _ => (offset / 4096 * 4096, length.next_multiple_of(4096)),
+    };
+    let end = (offset + length) as usize;
+    match random.below(10) {
+        0..5 => {
+            let byte = random.below(255) as u8 + 1;
+            let bytes = vec![byte; length as usize];
+            now(file.write_at(&w.caller(), offset, &mut Bytes::of(&bytes))).unwrap();
+            model.resize(model.len().max(end), 0);
+            model[offset as usize..end].fill(byte);
+        }
+        5 => {
+            now(file.truncate(&w.caller(), offset)).unwrap();
+            model.resize(offset as usize, 0);
+        }
+        6 => {
+            now(vnode.allocate(offset, length, true, true)).unwrap();
+            let range = model.len().min(offset as usize)..model.len().min(end);
+            model[range].fill(0);
+        }
+        7 => {
+            now(vnode.allocate(offset, length, false, false)).unwrap();
+            model.resize(model.len().max(end), 0);
+        }
+        8 => now(file.memory(true).unwrap().write_back(0, u64::MAX, true)).unwrap(),
+        _ => {
+            now(file.synchronize()).unwrap();
+            return true;
+        }
+    }
+    false
+}
+
+#[test]
+fn contents_are_as_a_model_has_them() {
+    for seed in 1..=12 {
+        let mut random = Random(seed * 7919);
+        let disk = mkfs(16, &["-b", ["4096", "1024"][seed as usize % 2]]);
+        let mut w = mount(&disk, false).unwrap();
+        w.put("/f", b"");
+        let mut model = Vec::new();
+        for step in 0..150 {
+            let stored = change_contents(&w, &mut model, &mut random);
+            if stored {
+                // The machine stops.
+                let w = mount(&Disk::of(disk.data()), false).unwrap();
+                assert!(w.cat("/f").unwrap() == model, "{seed} {step}: stored");
+            }
+            if random.below(4) == 0 {
+                assert!(w.cat("/f").unwrap() == model, "{seed} {step}");
+            }
+            if random.below(20) == 0 {
+                end(w, &disk);
+                w = mount(&disk, false).unwrap();
+            }
+        }
+        end(w, &disk);
+    }
+}
+
+/// The power is cut while pages of a file are written over: each sector has what was stored last,
+/// or something later.
+#[test]
+fn what_is_written_over_a_file_is_there_after_a_power_cut() {
+    const PAGES: usize = 24;
+    let disk = mkfs(16, &["-b", "4096"]);
+    let w = mount(&disk, false).unwrap();
+    w.put("/f", &[1; PAGES * 4096]);
+    now(w.vfs.end_file_systems()).unwrap();
+    let before = disk.data();
+    let w = mount(&disk, false).unwrap();
+    let mut random = Random(4711);
+    disk.record();
+    let file = w.open("/f", READ_WRITE).unwrap();
+    let (mut now_there, mut stored) = (vec![1_u8; PAGES], vec![vec![1_u8; PAGES]]);
+    for version in 2..60 {
+        let first = random.below(PAGES as u64) as usize;
+        let count = (random.below(6) as usize + 1).min(PAGES - first);
+        let bytes = vec![version; count * 4096];
+        now(file.write_at(&w.caller(), first as u64 * 4096, &mut Bytes::of(&bytes))).unwrap();
+        now_there[first..first + count].fill(version);
+        if random.below(3) == 0 {
+            now(file.synchronize()).unwrap();
+            disk.note(stored.len());
+            stored.push(now_there.clone());
+        }
+    }
+    drop(file);
+    let log = disk.log();
+    assert!(log.iter().filter(|event| matches!(event, Event::Flush)).count() >= stored.len() - 1);
+    for _ in 0..campaign("EXT4_CUTS", 60) {
+        let end = random.below(log.len() as u64 + 1) as usize;
+        let (data, point) = cut(&before, &log, end, &mut random);
+        let cut = Disk::of(data);
+        let w = mount(&cut, false).unwrap();
+        let found = w.cat("/f").unwrap();
+        assert_eq!(found.len(), PAGES * 4096);
+        for (number, sector) in found.chunks(SECTOR).enumerate() {
+            let least = stored[point][number * SECTOR / 4096];
+            assert!(sector.iter().all(|&byte| byte == sector[0] && byte >= least), "{end}: {number}");
+        }
+        now(w.vfs.end_file_systems()).unwrap();
+        let wrong = fsck(&cut.data());
+        assert!(wrong.is_empty(), "{end} of {}: {wrong}", log.len());
+    }
 }

@@ -1,5 +1,6 @@
 use super::*;
 use core::ops::Range;
+use mach::machine::Frame;
 use unix::disk::{About, Data, Disk, Kind, Partition};
 use unix::process_context::{FileSignal, ProcessId, SessionHost};
 use unix::testing::{World, now};
@@ -212,6 +213,14 @@ impl Data for Nothing {
 
     fn flush(&self) -> MaybeReady<'_, Result<()>> {
         MaybeReady::ready(Ok(()))
+    }
+
+    fn read_frames<'a>(&'a self, _: u64, _: &'a [Frame]) -> MaybeReady<'a, Result<()>> {
+        MaybeReady::ready(Err(Error::EOPNOTSUPP))
+    }
+
+    fn write_frames<'a>(&'a self, _: u64, _: &'a [Frame]) -> MaybeReady<'a, Result<()>> {
+        MaybeReady::ready(Err(Error::EOPNOTSUPP))
     }
 
     fn discard(&self, _: Range<u64>) -> MaybeReady<'_, Result<()>> {

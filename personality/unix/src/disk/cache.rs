@@ -11,6 +11,9 @@ use mach::machine::{Frame, PAGE_SIZE};
 use mach::vm::{DataRequest, DataReturn, LockRequest, Pager, ReturnPages, Vm};
 use mach::{KernError, KernResult, Machine};
 
+/// The sectors of a page.
+const SECTORS: u64 = PAGE_SIZE / SECTOR;
+
 /// A disk's driver, as the page cache sees it. Places are in sectors of 512 bytes.
 ///
 /// A future of a read is not dropped before its end where the memory system has a spawner, since
@@ -80,6 +83,14 @@ impl<M: Machine> Data for Cache<M> {
 
     fn flush(&self) -> MaybeReady<'_, Result<()>> {
         MaybeReady::Pending(self.store.flush())
+    }
+
+    fn read_frames<'a>(&'a self, place: u64, frames: &'a [Frame]) -> MaybeReady<'a, Result<()>> {
+        MaybeReady::Pending(self.store.read(place / SECTOR, frames.len() as u64 * SECTORS, frames))
+    }
+
+    fn write_frames<'a>(&'a self, place: u64, frames: &'a [Frame]) -> MaybeReady<'a, Result<()>> {
+        MaybeReady::Pending(self.store.write(place / SECTOR, frames.len() as u64 * SECTORS, frames))
     }
 
     fn discard(&self, range: Range<u64>) -> MaybeReady<'_, Result<()>> {

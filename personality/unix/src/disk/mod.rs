@@ -29,6 +29,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 use core::sync::atomic::{AtomicBool, Ordering};
+use mach::machine::Frame;
 pub use partitions::{Kind, Partition};
 
 /// The number of bytes of a sector, in which the places of partitions are counted.
@@ -97,6 +98,18 @@ pub trait Data: Send + Sync {
 
     /// Brings what was written to the disk to stable storage.
     fn flush(&self) -> MaybeReady<'_, Result<()>>;
+
+    /// Fills frames with the bytes of the disk from `place` on, a multiple of the size of a sector.
+    /// The pages of the disk are neither used nor changed. The future is not dropped before its
+    /// end.
+    ///
+    /// # Errors
+    /// `EOPNOTSUPP`: the disk cannot do that. `EIO`: it has an error.
+    fn read_frames<'a>(&'a self, place: u64, frames: &'a [Frame]) -> MaybeReady<'a, Result<()>>;
+
+    /// Writes frames to the bytes of the disk from `place` on, as
+    /// [`read_frames`](Self::read_frames) reads them.
+    fn write_frames<'a>(&'a self, place: u64, frames: &'a [Frame]) -> MaybeReady<'a, Result<()>>;
 
     /// Frees the pages of a range, unwritten, and tells the disk that they are not needed. The
     /// range has whole pages.

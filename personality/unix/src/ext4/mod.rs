@@ -99,6 +99,9 @@ pub(super) struct Ext4 {
     memory: Arc<dyn MemoryProvider>,
     environment: Arc<dyn Environment>,
     device: DeviceNumber,
+    /// The disk, on which data are read and written without the file server where it has said the
+    /// places.
+    disk: Device,
     /// Whether the disk itself can only be read.
     disk_is_read_only: bool,
     /// Whether nothing is written, until it is mounted again for writing.
@@ -146,6 +149,7 @@ impl Ext4 {
             memory: of.memory.clone(),
             environment: of.environment.clone(),
             device: number,
+            disk: device.clone(),
             disk_is_read_only: device.disk.about.read_only,
             read_only: AtomicBool::new(read_only || device.disk.about.read_only),
             root: SpinLock::new(Weak::new()),
@@ -269,6 +273,9 @@ impl Ext4 {
                 return Err(Error::EROFS);
             }
             self.session.perform(&Call::Remount { read_only }).await?;
+            // A program may have repaired the file system meanwhile.
+            let nodes: alloc::vec::Vec<_> = self.nodes.lock().values().filter_map(Weak::upgrade).collect();
+            nodes.iter().for_each(|node| node.forget_places());
             self.read_only.store(false, Ordering::Release);
             return Ok(());
         }

@@ -6,7 +6,7 @@ use crate::vfs::{
     AttributeCondition, DirectoryEntry, FileType, NewAttributes, NewLists, NewNode, RenameEnd, VnodeRef, same,
 };
 use crate::{Error, Result};
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
@@ -21,33 +21,37 @@ type Key = (u64, Vec<u8>);
 /// Names that were looked up, with their files. The one that was added first is forgotten first.
 #[derive(Default)]
 pub(super) struct Names {
-    found: BTreeMap<Key, Arc<Node>>,
-    order: VecDeque<Key>,
+    /// The files, and the numbers of the names in their order.
+    found: BTreeMap<Key, (u64, Arc<Node>)>,
+    order: BTreeMap<u64, Key>,
+    /// How many names were added so far.
+    added: u64,
 }
 
 impl Names {
     fn get(&self, key: &Key) -> Option<Arc<Node>> {
-        self.found.get(key).cloned()
+        self.found.get(key).map(|(_, node)| node.clone())
     }
 
     /// Adds a name. Returns a node that is not kept any more.
     fn add(&mut self, key: Key, node: Arc<Node>) -> Option<Arc<Node>> {
         node.kept.fetch_add(1, Ordering::Relaxed);
         let old = match self.found.get_mut(&key) {
-            Some(place) => Some(core::mem::replace(place, node)),
+            Some((_, place)) => Some(core::mem::replace(place, node)),
             None => {
-                self.found.insert(key.clone(), node);
-                self.order.push_back(key);
-                let oldest = (self.order.len() > NAMES).then(|| self.order.pop_front()).flatten();
-                oldest.and_then(|oldest| self.found.remove(&oldest))
+                self.added += 1;
+                self.found.insert(key.clone(), (self.added, node));
+                self.order.insert(self.added, key);
+                let oldest = (self.order.len() > NAMES).then(|| self.order.pop_first()).flatten();
+                oldest.and_then(|(_, oldest)| self.found.remove(&oldest)).map(|(_, node)| node)
             }
         };
         old.inspect(|old| old.is_not_kept())
     }
 
     fn remove(&mut self, key: &Key) -> Option<Arc<Node>> {
-        let removed = self.found.remove(key)?;
-        self.order.retain(|other| other != key);
+        let (number, removed) = self.found.remove(key)?;
+        self.order.remove(&number);
         removed.is_not_kept();
         Some(removed)
     }
@@ -55,7 +59,7 @@ impl Names {
     /// Forgets all names. Returns their files, to be dropped when this is not locked.
     pub(super) fn clear(&mut self) -> Vec<Arc<Node>> {
         self.order.clear();
-        let all: Vec<_> = core::mem::take(&mut self.found).into_values().collect();
+        let all: Vec<_> = core::mem::take(&mut self.found).into_values().map(|(_, node)| node).collect();
         all.iter().for_each(|node| node.is_not_kept());
         all
     }

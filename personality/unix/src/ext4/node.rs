@@ -12,6 +12,7 @@ use crate::vfs::{
 use crate::{AttemptError, Error, MaybeReady, Result, Timestamp, UserBuffer};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::time::Duration;
 use ninep::{Attributes, Body, Call, Mapped, SpaceChange, Time};
@@ -48,6 +49,49 @@ struct Regular {
     was_mapped: AtomicBool,
     /// Locked while the size or the space may change.
     writing: Mutex<()>,
+    /// The bytes that calls have written since the pages were written back.
+    written: SpinLock<Range<u64>>,
+    /// Locked while pages are written back: a task that then finds nothing written can rely on it.
+    storing: Mutex<()>,
+}
+
+/// The whole of a file, however long it is.
+const WHOLE: Range<u64> = 0..u64::MAX;
+
+/// Notes that bytes of a file were written when it is dropped, also if the write was given up.
+struct Written<'a>(&'a Regular, Range<u64>);
+
+impl Drop for Written<'_> {
+    fn drop(&mut self) {
+        self.0.note_written(self.1.clone());
+    }
+}
+
+impl Regular {
+    fn note_written(&self, range: Range<u64>) {
+        let mut written = self.written.lock();
+        *written = match written.is_empty() {
+            true => range,
+            false => written.start.min(range.start)..written.end.max(range.end),
+        };
+    }
+
+    /// Writes the pages back that were written since the last time. If programs have mapped the
+    /// file, any page may have been.
+    async fn store_pages(&self) -> Result<()> {
+        let Some(memory) = self.memory.lock().clone() else { return Ok(()) };
+        let _alone = self.storing.lock().await;
+        let written = core::mem::take(&mut *self.written.lock());
+        let range = if self.was_mapped.load(Ordering::Relaxed) { WHOLE } else { written };
+        if range.is_empty() {
+            return Ok(());
+        }
+        // What is given up, or refused by the disk, is written the next time.
+        let again = Written(self, range.clone());
+        memory.write_back(range.start, range.end, false).await?;
+        core::mem::forget(again);
+        Ok(())
+    }
 }
 
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -84,6 +128,8 @@ impl Node {
             memory: SpinLock::new(None),
             was_mapped: AtomicBool::new(false),
             writing: Mutex::new(()),
+            written: SpinLock::new(0..0),
+            storing: Mutex::new(()),
         });
         Ok(Arc::new_cyclic(|this| Node {
             this: this.clone(),
@@ -251,7 +297,10 @@ impl Node {
         let room = usize::try_from(limit - offset).unwrap_or(usize::MAX).min(from.remaining());
         let growth = (offset + room as u64).saturating_sub(size.max(offset));
         self.file_system.reserve(growth).await?;
-        let count = self.pages(regular)?.write(offset, room, from).await?;
+        let pages = self.pages(regular)?;
+        let written = Written(regular, offset..offset + room as u64);
+        let count = pages.write(offset, room, from).await?;
+        drop(written);
         regular.data.grow(offset + count as u64);
         self.modified_now();
         Ok((count, offset + count as u64))
@@ -269,12 +318,16 @@ impl Node {
         }
         memory.truncate(size).await;
         let change = ninep::AttributeChange { size: Some(size), ..Default::default() };
+        let alone = regular.data.alone().await;
+        regular.data.may_be_stored(size);
         let done = self.file_system.change(&Call::SetAttributes { fid: self.fid(), change }).await;
         if let Err(error) = done {
             regular.data.set_size(before);
             return Err(error);
         }
         regular.data.set_size(size);
+        regular.data.is_stored(size);
+        drop(alone);
         self.refresh_blocks().await;
         self.modified_now();
         Ok(())
@@ -293,12 +346,11 @@ impl Node {
     /// Gives the file server the data and the times that it does not have.
     pub(super) async fn write_back(&self) -> Result<()> {
         self.note_mapped_write();
-        let memory = self.regular.as_ref().and_then(|regular| regular.memory.lock().clone());
         let late = *self.late.lock();
-        let mut written = Ok(());
-        if let Some(memory) = memory {
-            written = memory.write_back(0, u64::MAX, false).await;
-        }
+        let written = match &self.regular {
+            Some(regular) => regular.store_pages().await,
+            None => Ok(()),
+        };
         if late == Late::default() {
             return written;
         }
@@ -325,6 +377,13 @@ impl Node {
         late.modified &= attributes.modified != modified;
     }
 
+    /// Forgets where the data are on the disk.
+    pub(super) fn forget_places(&self) {
+        if let Some(regular) = &self.regular {
+            regular.data.forget_places();
+        }
+    }
+
     /// Whether the file is open for writing.
     pub(super) fn has_writers(&self) -> bool {
         self.hooks.has_writers()
@@ -339,8 +398,9 @@ impl Node {
     /// no program has the file open or mapped.
     pub(super) fn is_clean(&self, unused: bool) -> bool {
         let mapped = |regular: &Regular| {
-            if unused {
-                regular.was_mapped.store(false, Ordering::Relaxed);
+            if unused && regular.was_mapped.swap(false, Ordering::Relaxed) {
+                // A program may have written after the pages were looked at.
+                regular.note_written(WHOLE);
             }
             regular.was_mapped.load(Ordering::Relaxed)
         };
@@ -413,7 +473,9 @@ impl Node {
             memory.write_back(offset, end, true).await?;
         }
         let call = Call::Allocate { fid: self.fid(), offset, length, change };
+        let alone = regular.data.alone().await;
         self.file_system.change(&call).await?;
+        drop(alone);
         if punch {
             memory.write_back(offset, end, true).await?;
         }

@@ -59,6 +59,12 @@ const PIECE: usize = 16 * PAGE as usize;
 impl<M: Machine> Pager<M> for StorePager {
     fn data_request<'a>(&'a self, request: DataRequest<'a, M>) -> mach::vm::BoxFuture<'a, KernResult<usize>> {
         alloc::boxed::Box::pin(async move {
+            if self.0.has_device() {
+                let filled = self.0.read_frames(request.offset, request.frames).await;
+                if let Some(count) = filled.map_err(|_| KernError::MemoryError)? {
+                    return Ok(count);
+                }
+            }
             let mut bytes = buffer(request.length().min(PIECE))?;
             let count = self.0.read(request.offset, &mut bytes).await.map_err(|_| KernError::MemoryError)?;
             request.write(0, &bytes[..count.min(bytes.len())]);
@@ -68,8 +74,15 @@ impl<M: Machine> Pager<M> for StorePager {
 
     fn data_return<'a>(&'a self, data: DataReturn<'a, M>) -> mach::vm::BoxFuture<'a, KernResult> {
         alloc::boxed::Box::pin(async move {
-            let mut bytes = buffer(data.length().min(PIECE))?;
             let mut done = 0;
+            if self.0.has_device() {
+                let written = self.0.write_frames(data.offset, data.frames).await;
+                done = written.map_err(|_| KernError::MemoryError)? * PAGE as usize;
+            }
+            if done == data.length() {
+                return Ok(());
+            }
+            let mut bytes = buffer((data.length() - done).min(PIECE))?;
             while done < data.length() {
                 let count = data.read(done, &mut bytes);
                 let written = self.0.write(data.offset + done as u64, &bytes[..count]).await;
@@ -78,6 +91,10 @@ impl<M: Machine> Pager<M> for StorePager {
             }
             Ok(())
         })
+    }
+
+    fn fills_by_device(&self) -> bool {
+        self.0.has_device()
     }
 }
 

@@ -1,9 +1,11 @@
 //! [`FileMemory`]: the pages of a file, which read, write and mappings share.
 
 use crate::{AttemptError, BoxFuture, MaybeReady, Result, UserBuffer};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::any::Any;
 use core::time::Duration;
+use mach::machine::Frame;
 
 /// Bytes of a page of memory.
 pub const PAGE_SIZE: usize = 4096;
@@ -66,6 +68,26 @@ pub trait Store: Send + Sync {
 
     /// Writes bytes at `offset`. Those after the end of the file are ignored.
     fn write<'a>(&'a self, offset: u64, bytes: &'a [u8]) -> BoxFuture<'a, Result<()>>;
+
+    /// Whether a device can move bytes between the store and frames of memory. If not, the two
+    /// functions below are not called.
+    fn has_device(&self) -> bool {
+        false
+    }
+
+    /// Has a device fill frames with the bytes from `offset` on, which is a multiple of the page
+    /// size. Returns how many bytes were filled, as [`read`](Self::read) does: with 0 the first
+    /// page is zeros. `None`: they have to be read. The future is not dropped before its end.
+    fn read_frames<'a>(&'a self, _offset: u64, _frames: &'a [Frame]) -> BoxFuture<'a, Result<Option<usize>>> {
+        Box::pin(core::future::ready(Ok(None)))
+    }
+
+    /// Has a device write frames to `offset`, which is a multiple of the page size. Returns how
+    /// many of the first frames were written; the others have to be [written](Self::write). The
+    /// future is not dropped before its end.
+    fn write_frames<'a>(&'a self, _offset: u64, _frames: &'a [Frame]) -> BoxFuture<'a, Result<usize>> {
+        Box::pin(core::future::ready(Ok(0)))
+    }
 }
 
 /// Makes the memory of files.

@@ -441,3 +441,34 @@ impl Random {
         self.next() % limit
     }
 }
+
+/// What the disk may hold if the power is cut after so many events: everything up to the last
+/// flush, and any part of what came after it. Also returns the last synchronization that ended.
+pub fn cut(before: &[u8], log: &[Event], end: usize, random: &mut Random) -> (Vec<u8>, usize) {
+    let mut data = before.to_vec();
+    let flushed = log[..end].iter().rposition(|event| matches!(event, Event::Flush)).map_or(0, |at| at + 1);
+    let mut point = 0;
+    let keep = random.below(4);
+    for (number, event) in log[..end].iter().enumerate() {
+        match event {
+            Event::Write(at, bytes) if number < flushed => data[*at..][..bytes.len()].copy_from_slice(bytes),
+            Event::Write(at, bytes) => {
+                for (sector, part) in bytes.chunks(SECTOR).enumerate() {
+                    let is_there = match keep {
+                        0 => false,
+                        1 => true,
+                        2 => random.below(2) == 0,
+                        // Whole writes, or none of them.
+                        _ => (number as u64 ^ random.0).is_multiple_of(3),
+                    };
+                    if is_there {
+                        data[at + sector * SECTOR..][..part.len()].copy_from_slice(part);
+                    }
+                }
+            }
+            Event::Flush => {}
+            Event::Note(synced) => point = *synced,
+        }
+    }
+    (data, point)
+}

@@ -61,24 +61,36 @@ impl<'a> BlockBitmap<'a> {
             return None;
         }
 
-        let mut consecutive = 0u32;
-        let mut start_idx = 0u32;
-
-        for block_idx in 0..self.blocks_per_group {
-            if self.is_free(block_idx) == Some(true) {
-                if consecutive == 0 {
-                    start_idx = block_idx;
-                }
-                consecutive += 1;
-                if consecutive == count {
-                    return Some(start_idx);
-                }
-            } else {
-                consecutive = 0;
+        let bits = u32::try_from(self.data.len().saturating_mul(8)).unwrap_or(u32::MAX);
+        let limit = self.blocks_per_group.min(bits);
+        let mut start = self.next_of_state(0, limit, false);
+        while limit - start >= count {
+            let end = self.next_of_state(start, start + count, true);
+            if end - start == count {
+                return Some(start);
             }
+            start = self.next_of_state(end, limit, false);
         }
-
         None
+    }
+
+    /// Returns the first block from `from` to before `end` that is allocated, or is free; `end` if
+    /// there is none. 64 blocks are looked at a time.
+    fn next_of_state(&self, from: u32, end: u32, allocated: bool) -> u32 {
+        let mut at = from;
+        while at < end {
+            let first = (at / 64) as usize * 8;
+            let bytes = &self.data[first..self.data.len().min(first + 8)];
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            let word = u64::from_le_bytes(word);
+            let found = (if allocated { word } else { !word }) >> (at % 64);
+            if found != 0 {
+                return end.min(at + found.trailing_zeros());
+            }
+            at = (at / 64 + 1) * 64;
+        }
+        end
     }
 
     /// Counts free blocks in the group.

@@ -45,17 +45,20 @@ impl<'a> InodeBitmap<'a> {
 
     /// Returns the first free inode index.
     pub fn find_first_free(&self) -> Option<u32> {
-        for (byte_idx, &byte) in self.data.iter().enumerate() {
-            if byte != 0xFF {
-                for bit_idx in 0..8 {
-                    if (byte & (1 << bit_idx)) == 0 {
-                        let inode_idx = (byte_idx * 8 + bit_idx) as u32;
-                        if inode_idx < self.inodes_per_group {
-                            return Some(inode_idx);
-                        }
-                    }
-                }
+        self.find_first_free_from(0)
+    }
+
+    /// Returns the first free inode index from `from` on.
+    pub fn find_first_free_from(&self, from: u32) -> Option<u32> {
+        let mut inode_idx = from;
+        while inode_idx < self.inodes_per_group {
+            let byte = *self.data.get((inode_idx / 8) as usize)?;
+            let found = u32::from(!byte) >> (inode_idx % 8);
+            if found != 0 {
+                return Some(inode_idx + found.trailing_zeros())
+                    .filter(|found| *found < self.inodes_per_group);
             }
+            inode_idx = (inode_idx / 8 + 1) * 8;
         }
         None
     }

@@ -120,12 +120,7 @@ impl BlockAllocator {
 
     /// Find the first free block in a bitmap.
     fn find_free_block(&self, bitmap: &BlockBitmap) -> Ext4Result<Option<u32>> {
-        for block_idx in 0..self.blocks_per_group {
-            if bitmap.is_allocated(block_idx) == Some(false) {
-                return Ok(Some(block_idx));
-            }
-        }
-        Ok(None)
+        Ok(bitmap.find_contiguous_free(1))
     }
 
     /// Find the first contiguous free range with the requested length.
@@ -134,24 +129,7 @@ impl BlockAllocator {
         bitmap: &BlockBitmap,
         count: u32,
     ) -> Ext4Result<Option<u32>> {
-        let mut consecutive = 0u32;
-        let mut start_idx = 0u32;
-
-        for block_idx in 0..self.blocks_per_group {
-            if bitmap.is_allocated(block_idx) == Some(false) {
-                if consecutive == 0 {
-                    start_idx = block_idx;
-                }
-                consecutive += 1;
-                if consecutive == count {
-                    return Ok(Some(start_idx));
-                }
-            } else {
-                consecutive = 0;
-            }
-        }
-
-        Ok(None)
+        Ok(bitmap.find_contiguous_free(count))
     }
 
     /// Convert a group-local block index into an absolute block number.

@@ -96,12 +96,7 @@ impl InodeAllocator {
             0
         };
 
-        for inode_idx in start_idx..self.inodes_per_group {
-            if bitmap.is_allocated(inode_idx) == Some(false) {
-                return Ok(Some(inode_idx));
-            }
-        }
-        Ok(None)
+        Ok(bitmap.find_first_free_from(start_idx))
     }
 
     /// Convert a group-local inode index into an absolute inode number.

@@ -427,6 +427,19 @@ impl DataBlockCache {
         Ok(())
     }
 
+    /// Evicts the blocks of a range.
+    pub fn evict_range<B: BlockIo>(
+        &mut self,
+        block_dev: &mut Jbd2Dev<B>,
+        range: core::ops::Range<AbsoluteBN>,
+    ) -> Ext4Result<()> {
+        let cached: Vec<AbsoluteBN> = self.cache.range(range).map(|(block, _)| *block).collect();
+        for block in cached {
+            self.evict(block_dev, block)?;
+        }
+        Ok(())
+    }
+
     /// Flushes all dirty cached blocks to disk.
     pub fn flush_all<B: BlockIo>(&mut self, block_dev: &mut Jbd2Dev<B>) -> Ext4Result<()> {
         let dirty_blocks = self.dirty_blocks_for_flush()?;

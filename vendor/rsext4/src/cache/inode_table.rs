@@ -162,26 +162,31 @@ impl InodeCache {
         Ok(())
     }
 
+    /// Removes the inodes that were not used for the longest time if there is no room: one, and of
+    /// a quarter of the entries those that need not be written, so that the search for them is
+    /// rare. A dirty one costs the running handle a credit, so there is only one of these.
     fn make_room<B: BlockIo>(&mut self, block_dev: &mut Jbd2Dev<B>) -> Ext4Result<()> {
-        if self.cache.len() >= self.max_entries
-            && let Some(victim_num) = self.lru_inode()
-        {
-            let victim = self
-                .cache
-                .get(&victim_num)
-                .cloned()
-                .ok_or(Ext4Error::corrupted())?;
-            if victim.dirty {
-                Self::write_inode_bytes_static(
-                    block_dev,
-                    victim.block_num,
-                    victim.offset_in_block,
-                    &victim.raw_inode,
-                )?;
-            }
-            self.cache.remove(&victim_num);
+        if self.cache.len() < self.max_entries || self.cache.is_empty() {
+            return Ok(());
         }
-
+        let mut by_age: Vec<(u64, InodeNumber, bool)> = Vec::new();
+        by_age
+            .try_reserve_exact(self.cache.len())
+            .map_err(|_| Ext4Error::no_memory())?;
+        by_age.extend(
+            self.cache
+                .iter()
+                .map(|(number, cached)| (cached.last_access, *number, cached.dirty)),
+        );
+        by_age.sort_unstable();
+        by_age.truncate(self.max_entries.div_ceil(4).max(1));
+        for (index, (_, number, dirty)) in by_age.into_iter().enumerate() {
+            if index == 0 {
+                self.evict(block_dev, number)?;
+            } else if !dirty {
+                self.cache.remove(&number);
+            }
+        }
         Ok(())
     }
 
@@ -221,13 +226,6 @@ impl InodeCache {
             ),
         );
         Ok(())
-    }
-
-    fn lru_inode(&self) -> Option<InodeNumber> {
-        self.cache
-            .iter()
-            .min_by_key(|(_, cached)| cached.last_access)
-            .map(|(inode_num, _)| *inode_num)
     }
 
     fn touch(&mut self, inode_num: InodeNumber) {

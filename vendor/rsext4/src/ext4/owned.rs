@@ -1222,6 +1222,19 @@ where
         )
     }
 
+    /// Writes what the cache of data has of the device's bytes from `place` on, and drops it, for an
+    /// owner that reads and writes file data on the device itself.
+    pub fn release_data(&mut self, place: u64, length: u64) -> Ext4Result<()> {
+        self.ensure_mounted("data:release")?;
+        let block_size = self.filesystem.block_size() as u64;
+        let end = place.checked_add(length).ok_or_else(Ext4Error::overflow)?;
+        let block = |byte: u64| crate::bmalloc::AbsoluteBN::new(byte);
+        let range = block(place / block_size)..block(end.div_ceil(block_size));
+        self.filesystem
+            .datablock_cache
+            .evict_range(&mut self.device, range)
+    }
+
     pub fn truncate_inode(&mut self, number: InodeNumber, size: u64) -> Ext4Result<()> {
         self.ensure_writable("inode:truncate")?;
         truncate_inode(&mut self.device, &mut self.filesystem, number, size)

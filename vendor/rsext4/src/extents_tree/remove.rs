@@ -504,6 +504,30 @@ impl<'a> ExtentTree<'a> {
         // Phase 3: store the updated root, collapsing one-child index roots back into the inode when legal.
         let en_max = self.inline_eh_max_for_node(&root);
         match &mut root {
+            ExtentNode::Leaf { header, entries } if entries.len() > usize::from(en_max) => {
+                // A hole within an extent has made two of it, for which the inode has no room.
+                self.can_add_inode_sectors_for_block(fs)?;
+                header.eh_entries = entries.len() as u16;
+                header.eh_max = self.calc_block_eh_max();
+                let leaf_block = fs.alloc_block(block_dev)?;
+                self.add_inode_sectors_for_block(fs)?;
+                self.write_node_to_block(block_dev, leaf_block, &root)?;
+                self.store_root_to_inode(&ExtentNode::Index {
+                    header: Ext4ExtentHeader {
+                        eh_magic: Ext4ExtentHeader::EXT4_EXT_MAGIC,
+                        eh_entries: 1,
+                        eh_max: en_max,
+                        eh_depth: 1,
+                        eh_generation: 0,
+                    },
+                    entries: alloc::vec![Ext4ExtentIdx {
+                        ei_block: Self::get_node_start_block(&root),
+                        ei_leaf_lo: leaf_block.raw() as u32,
+                        ei_leaf_hi: (leaf_block.raw() >> 32) as u16,
+                        ei_unused: 0,
+                    }],
+                })
+            }
             ExtentNode::Leaf { header, entries } => {
                 header.eh_entries = entries.len() as u16;
                 header.eh_max = en_max;
