@@ -237,20 +237,33 @@ static int open_log(void)
     return log ? open(log, O_WRONLY | O_NOCTTY | O_CLOEXEC) : -1;
 }
 
-/* Tells the host the command's status, after all that was written to the command's terminal has
- * been sent: the host stops reading once it knows the status. */
 static void report(int log, int status)
 {
-    const char *name = getenv("TERMINAL");
-    int terminal = name ? open(name, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC) : -1;
-    if (terminal >= 0) {
-        tcdrain(terminal);
-        close(terminal);
-    }
     if (log >= 0) {
         dprintf(log, "\nguest: status %d\n", status);
         tcdrain(log);
     }
+}
+
+static int exit_status(int status)
+{
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* When the leader of a session ends, Linux hangs its terminal up, and output that was not sent yet is
+ * lost. So under Linux the leader waits for the command, and then for the output. */
+static void lead_session(void)
+{
+    pid_t command = fork();
+    if (command == 0)
+        return;
+    signal(SIGINT, SIG_IGN);
+    signal(SIGQUIT, SIG_IGN);
+    int status = 126 << 8;
+    while (command > 0 && waitpid(command, &status, 0) < 0 && errno == EINTR)
+        ;
+    tcdrain(0);
+    _exit(exit_status(status));
 }
 
 /* Becomes the command, or a login shell, on the terminal. */
@@ -260,6 +273,8 @@ static void become(char **words)
     const char *program = words ? words[0] : access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
     char **arguments = words ? words : strcmp(program, "/bin/sh") == 0 ? small_shell : shell;
     take_terminal(words != 0);
+    if (words && getenv("LOG"))
+        lead_session();
     unsetenv("LOG");
     unsetenv("TERMINAL");
     unsetenv("CONSOLES");
@@ -331,7 +346,7 @@ static int run(char **words)
         if (ended == child) {
             if (!words && WIFSTOPPED(status))
                 continue;
-            return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+            return exit_status(status);
         }
         if (ended < 0 && errno != EINTR)
             return 126;
