@@ -236,6 +236,29 @@ mod tests {
         assert!(follow(&chapters, &tree::root().join("README.md"), "Cargo.toml").is_ok());
     }
 
+    /// What a recording of Python's tests says of its modules: how many pass, with how many tests.
+    fn passed(recorded: &str) -> (usize, usize) {
+        let tests = recorded.lines().filter_map(|line| {
+            let (_, result) = line.split_once(": ")?;
+            result.strip_suffix(" tests, ok")?.parse::<usize>().ok()
+        });
+        tests.fold((0, 0), |(modules, all), tests| (modules + 1, all + tests))
+    }
+
+    #[test]
+    fn the_book_says_how_many_of_pythons_tests_are_compared() {
+        let recorded = read(&tree::root().join("tests/guests/expected/base/python-tests.txt")).unwrap();
+        let (modules, tests) = passed(&recorded);
+        assert_eq!(
+            passed("test_a: 2 tests, ok\ntest_b: 3 tests, status 2 test_x\ntest_c: 1 tests, ok\n"),
+            (2, 3)
+        );
+        let said = format!("{modules} modules, with {tests} tests,");
+        let chapter = read(&tree::root().join(CHAPTERS).join("packages.md")).unwrap();
+        let chapter = chapter.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(chapter.contains(&said), "the chapter about packages must say: {said}");
+    }
+
     #[test]
     fn headings_are_named_as_mdbook_names_them() {
         let text =
