@@ -42,8 +42,8 @@ impl InetSocket {
             return Ok(self.network.with(|stack| stack.disconnect(self.id))?);
         };
         match self.network.with(|stack| stack.connect(self.id, peer)) {
-            // The caller that does not wait learns of the answer by the socket's readiness, even if the
-            // peer, on the same system, has answered already: programs rely on it, as on Linux.
+            // The caller that does not wait learns of the answer by the socket's readiness, even if
+            // the peer, on the same system, has answered already: programs rely on it.
             Ok(Connect::Done) if !nonblock || self.kind() != SocketType::Stream => return Ok(()),
             Ok(Connect::Started | Connect::Done) => {
                 self.begin_connecting();
