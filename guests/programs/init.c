@@ -250,8 +250,8 @@ static int exit_status(int status)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* When the leader of a session ends, Linux hangs its terminal up, and output that was not sent yet is
- * lost. So under Linux the leader waits for the command, and then for the output. */
+/* When the leader of a session ends, Linux hangs its terminal up, and output that was not sent yet
+ * is lost. So under Linux the leader waits for the command, and then for the output. */
 static void lead_session(void)
 {
     pid_t command = fork();

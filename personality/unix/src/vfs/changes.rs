@@ -40,7 +40,7 @@ bitflags! {
         const DELETE_SELF = 0x400;
         /// The file itself was moved.
         const MOVE_SELF = 0x800;
-        /// A file got another name in the same directory. Reported before the two parts of the move.
+        /// A file got another name in the same directory. Told before both parts of the move.
         const RENAMED = 0x1000;
     }
 }
