@@ -6,9 +6,10 @@
 //!
 //! What the file server said is true until it is asked to write data, or to change the file's size
 //! or space. So these requests are made alone ([`Data::alone`]), and places are forgotten then.
-//! When the file server says a place, it has written what it had of that, and so does the page cache of
-//! the disk, which forgets it ([`forget_pages`]). That cache may read it again together with its
-//! neighbours, so it forgets it after each write of data, too: the file server reads what is there.
+//! When the file server says a place, it has written what it had of that, and so does the page
+//! cache of the disk, which forgets it ([`forget_pages`]). That cache may read it again together
+//! with its neighbours, so it forgets it after each write of data, too: the file server reads what
+//! is there.
 
 use super::Ext4;
 use crate::sync::SpinLock;
