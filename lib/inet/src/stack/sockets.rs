@@ -163,7 +163,7 @@ impl Stack {
     ///
     /// # Errors
     ///
-    /// `AlreadyConnecting`, `AlreadyConnected`, `ConnectionRefused` (on `lo`), errors of routes,
+    /// `AlreadyConnecting`, `AlreadyConnected`, `ConnectionRefused` (port 0), errors of routes,
     /// and those of [`Stack::bind`].
     pub fn connect(&mut self, id: SocketId, peer: SocketAddress) -> Result<Connect> {
         let socket = self.socket(id)?;

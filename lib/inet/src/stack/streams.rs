@@ -453,12 +453,13 @@ impl Stack {
         }
         self.settle(id.index);
         self.pump();
-        let Role::Stream(connection) = &mut self.socket_mut(id)?.role else {
+        let Role::Stream(connection) = &self.socket(id)?.role else {
             return Err(Error::ConnectionAborted);
         };
+        // A peer on the same system may have refused it already. The socket has that error, as if
+        // the peer were elsewhere.
         match connection.state {
-            State::SynSent | State::SynReceived => Ok(Connect::Started),
-            State::Closed => Err(connection.error.take().unwrap_or(Error::ConnectionRefused)),
+            State::SynSent | State::SynReceived | State::Closed => Ok(Connect::Started),
             _ => Ok(Connect::Done),
         }
     }

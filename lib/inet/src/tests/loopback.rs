@@ -91,7 +91,10 @@ fn a_large_transfer_is_right_to_the_byte() {
 fn a_port_without_a_listener_refuses() {
     let mut stack = stack();
     let client = stack.open(Kind::Tcp(Family::V4)).unwrap();
-    assert_eq!(stack.connect(client, v4(9)), Err(Error::ConnectionRefused));
+    assert_eq!(stack.connect(client, v4(9)), Ok(Connect::Started));
+    assert_eq!(stack.state(client), Ok(State::Closed));
+    assert!(stack.readiness(client).error && stack.readiness(client).hup);
+    assert_eq!(stack.take_error(client), Some(Error::ConnectionRefused));
     // The socket can be used again.
     let _listener = listener(&mut stack, v4(9));
     assert_eq!(stack.connect(client, v4(9)), Ok(Connect::Done));

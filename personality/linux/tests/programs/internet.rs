@@ -91,6 +91,14 @@ fn a_connection_that_need_not_wait_is_made_refused_and_polled() {
         here(p, port).await?;
         assert_eq!(p.call(42, &[1, NAME, 16]).await?, -111, "no socket listens");
         assert_eq!(p.call(3, &[1]).await?, 0);
+        assert_eq!(p.call(41, &[V4, STREAM | NONBLOCK, 0]).await?, 1);
+        assert_eq!(p.call(42, &[1, NAME, 16]).await?, -115, "even if it was refused already");
+        p.store(DATA, &bytes(&[1 | 4 << 32])).await?;
+        assert_eq!(p.call(7, &[DATA, 1, 1000]).await?, 1);
+        assert_eq!(p.load_u64(DATA).await? >> 48, 0x1c, "POLLOUT, POLLERR, POLLHUP");
+        assert_eq!(option(p, 1, 1, 4).await?, 111, "SO_ERROR");
+        assert_eq!(option(p, 1, 1, 4).await?, 0);
+        assert_eq!(p.call(3, &[1]).await?, 0);
         assert_eq!(p.call(50, &[0, 5]).await?, 0);
         assert_eq!(p.call(41, &[V4, STREAM | NONBLOCK, 0]).await?, 1);
         assert_eq!(p.call(42, &[1, NAME, 16]).await?, -115, "even if the peer has answered");

@@ -329,17 +329,23 @@ fn truncation_unmaps_and_clears() {
     });
 }
 
+/// A file with a pager and one without, both of which note writes through mappings.
+fn files_with_noted_writes(system: &System, size: u64) -> [Arc<VmObject<Simulated>>; 2] {
+    let pager = FilePager::new(vec![7; size as usize]);
+    let paged = VmObject::paged(system.vm(), pager, size, CopyStrategy::Symmetric).unwrap();
+    let anonymous = VmObject::anonymous_of_size(system.vm(), size).unwrap();
+    paged.note_mapped_writes();
+    anonymous.note_mapped_writes();
+    [paged, anonymous]
+}
+
 #[test]
 fn a_fault_takes_no_right_to_write_from_a_neighbour() {
     let system = System::new(64);
     let map = system.map();
     let size = 2 * PAGE_SIZE;
     system.run(async {
-        let pager = FilePager::new(vec![7; size as usize]);
-        let paged = VmObject::paged(system.vm(), pager, size, CopyStrategy::Symmetric).unwrap();
-        let anonymous = VmObject::anonymous_of_size(system.vm(), size).unwrap();
-        for file in [paged, anonymous] {
-            file.note_mapped_writes();
+        for file in files_with_noted_writes(&system, size) {
             let at = map.map(&MapRequest::shared(file.clone(), 0, size)).await.unwrap();
             // An instruction that writes to both pages runs only when both may be written.
             store(&map, at + PAGE_SIZE - 2, b"both").await.unwrap();
@@ -359,11 +365,7 @@ fn the_first_write_through_a_mapping_is_noted_until_it_is_asked_for() {
     let map = system.map();
     let size = 1500 * PAGE_SIZE;
     system.run(async {
-        let pager = FilePager::new(vec![7; size as usize]);
-        let paged = VmObject::paged(system.vm(), pager, size, CopyStrategy::Symmetric).unwrap();
-        let anonymous = VmObject::anonymous_of_size(system.vm(), size).unwrap();
-        for file in [paged, anonymous] {
-            file.note_mapped_writes();
+        for file in files_with_noted_writes(&system, size) {
             file.write(0, b"by a call").await.unwrap();
             let shared = map.map(&MapRequest::shared(file.clone(), 0, size)).await.unwrap();
             let other = map.map(&MapRequest::shared(file.clone(), 0, size)).await.unwrap();
