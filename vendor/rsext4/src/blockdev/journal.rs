@@ -1,6 +1,6 @@
 //! JBD2-aware block device facade.
 
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{boxed::Box, sync::Arc, vec::Vec};
 
 use super::{MAX_BUFFERED_WRITE_BLOCKS, cached_device::BlockDev};
 use crate::{
@@ -286,13 +286,6 @@ impl<B: BlockIo> Jbd2Dev<B> {
             .retain(|block| *block != update.0);
         system.running_transaction.updates.push(update);
         Ok(())
-    }
-
-    fn clone_updates(queue: &[Jbd2Update]) -> Vec<Jbd2Update> {
-        queue
-            .iter()
-            .map(|update| Jbd2Update(update.0, update.1.to_vec().into_boxed_slice()))
-            .collect()
     }
 
     fn visible_committed_update(
@@ -1037,7 +1030,7 @@ impl<B: BlockIo> Jbd2Dev<B> {
             let system = self.system.as_ref().ok_or_else(|| {
                 Ext4Error::journal_aborted().with_operation("jbd2:nested_handle_without_state")
             })?;
-            Self::clone_updates(&system.running_transaction.updates)
+            system.running_transaction.updates.clone()
         };
         let revoke_snapshot = self
             .system
@@ -1087,7 +1080,7 @@ impl<B: BlockIo> Jbd2Dev<B> {
             let system = self.system.as_ref().ok_or_else(|| {
                 Ext4Error::journal_aborted().with_operation("jbd2:handle_without_state")
             })?;
-            Self::clone_updates(&system.running_transaction.updates)
+            system.running_transaction.updates.clone()
         };
         let revoke_snapshot = self
             .system
@@ -1472,7 +1465,7 @@ impl<B: BlockIo> Jbd2Dev<B> {
             .as_mut()
             .ok_or_else(|| Ext4Error::corrupted().with_operation("jbd2:missing_direct_handle"))?
             .before_images
-            .push(Jbd2Update(block_id, before.into_boxed_slice()));
+            .push(Jbd2Update(block_id, Arc::new(before)));
         Ok(())
     }
 
@@ -1501,12 +1494,8 @@ impl<B: BlockIo> Jbd2Dev<B> {
             return self.inner.write_block(block_id);
         }
 
-        let new_buf = self
-            .inner
-            .buffer_for_block(block_id)?
-            .to_vec()
-            .into_boxed_slice();
-        let updates = Jbd2Update(block_id, new_buf);
+        let new_buf = self.inner.buffer_for_block(block_id)?.to_vec();
+        let updates = Jbd2Update(block_id, Arc::new(new_buf));
         let transaction_capacity = match self.journal_transaction_capacity() {
             Ok(capacity) => capacity,
             Err(error) => {
@@ -1746,8 +1735,8 @@ impl<B: BlockIo> Jbd2Dev<B> {
 
         for i in 0..count {
             let off = (i as usize) * block_size;
-            let boxbuf = buf[off..off + block_size].to_vec().into_boxed_slice();
-            let updates = Jbd2Update(block_id.checked_add(i)?, boxbuf);
+            let block = buf[off..off + block_size].to_vec();
+            let updates = Jbd2Update(block_id.checked_add(i)?, Arc::new(block));
 
             self.enqueue_journal_update(updates, transaction_capacity)?;
         }

@@ -2091,7 +2091,7 @@ mod tests {
                 phase,
                 updates: vec![Jbd2Update(
                     AbsoluteBN::new(HOME_BLOCK),
-                    vec![0x5a; BLOCK_SIZE].into_boxed_slice(),
+                    alloc::sync::Arc::new(vec![0x5a; BLOCK_SIZE]),
                 )],
                 revoked_blocks: Vec::new(),
             },
@@ -2454,7 +2454,7 @@ mod tests {
     fn regular_journal_payload_borrows_transaction_buffer_and_magic_is_escaped() {
         let regular = Jbd2Update(
             AbsoluteBN::new(HOME_BLOCK),
-            vec![0x5a; BLOCK_SIZE].into_boxed_slice(),
+            alloc::sync::Arc::new(vec![0x5a; BLOCK_SIZE]),
         );
         let regular_pointer = regular.1.as_ptr();
         let regular_payload = journal_payload(&regular, BLOCK_SIZE).expect("regular payload");
@@ -2463,7 +2463,7 @@ mod tests {
 
         let mut magic = vec![0x6b; BLOCK_SIZE];
         magic[..4].copy_from_slice(&JBD2_MAGIC.to_be_bytes());
-        let escaped = Jbd2Update(AbsoluteBN::new(HOME_BLOCK), magic.into_boxed_slice());
+        let escaped = Jbd2Update(AbsoluteBN::new(HOME_BLOCK), alloc::sync::Arc::new(magic));
         let escaped_pointer = escaped.1.as_ptr();
         let escaped_payload = journal_payload(&escaped, BLOCK_SIZE).expect("escaped payload");
         assert!(escaped_payload.is_escaped());

@@ -1,6 +1,6 @@
 //! Core JBD2 on-disk and in-memory data structures.
 
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{sync::Arc, vec::Vec};
 use core::convert::TryInto;
 
 use crate::{
@@ -82,8 +82,10 @@ impl Jbd2ChecksumMode {
     }
 }
 #[repr(C)]
-/// One journaled metadata update: `(target physical block, serialized block)`.
-pub struct Jbd2Update(pub AbsoluteBN, pub Box<[u8]>);
+/// One journaled metadata update: `(target physical block, serialized block)`. The block is never
+/// changed, only replaced, so that a snapshot of a queue of updates shares it.
+#[derive(Clone)]
+pub struct Jbd2Update(pub AbsoluteBN, pub Arc<Vec<u8>>);
 
 /// Admission phase of the transaction that owns new journal handles.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
