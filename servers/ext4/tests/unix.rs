@@ -193,6 +193,35 @@ fn files_last() {
 }
 
 #[test]
+fn a_file_without_a_name_is_freed_when_it_is_closed() {
+    let disk = mkfs(16, &[]);
+    let w = mount(&disk, false).unwrap();
+    let root = now(w.caller().find(&At::Current, b"/", true)).unwrap().location.vnode.file_system();
+    let free_files = || now(root.load_status()).unwrap().free_files;
+    let make = |path: &str| {
+        w.put(path, &[7; 5000]);
+        w.open(path, READ_WRITE).unwrap()
+    };
+    let before = free_files();
+    for _ in 0..3 {
+        drop(make("/closed"));
+        now(w.caller().unlink(&At::Current, b"/closed")).unwrap();
+        assert_eq!(free_files(), before, "although nothing was stored meanwhile");
+    }
+    // While it is open, it is stored like others.
+    let open = make("/open");
+    now(w.caller().unlink(&At::Current, b"/open")).unwrap();
+    assert_eq!(w.write(&open, &[8; 100]), Ok(100));
+    now(root.synchronize()).unwrap();
+    assert_eq!(free_files(), before - 1);
+    assert_eq!(w.read(&open, 6000).unwrap(), [7; 4900]);
+    drop(open);
+    assert_eq!(free_files(), before);
+    drop(root);
+    end(w, &disk);
+}
+
+#[test]
 fn names_are_exchanged_replaced_and_forgotten() {
     let disk = mkfs(16, &["-b", "4096"]);
     let w = mount(&disk, false).unwrap();

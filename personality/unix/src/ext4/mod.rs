@@ -113,9 +113,8 @@ pub(super) struct Ext4 {
     names: SpinLock<Names>,
     /// Locked while names change.
     changing: Mutex<()>,
-    /// Files whose data or times the file server may not have. They are kept until they are
-    /// written.
-    dirty: SpinLock<BTreeMap<u64, Arc<Node>>>,
+    /// Files whose data or times the file server may not have, by their numbers.
+    dirty: SpinLock<BTreeMap<u64, Dirty>>,
     /// Locked while everything is stored, for which the end of the file system waits.
     storing: Mutex<()>,
     /// Whether the file server has changed anything since it was last asked to store it.
@@ -125,6 +124,14 @@ pub(super) struct Ext4 {
     /// Whether the file system is unmounted.
     ended: AtomicBool,
     status: SpinLock<FileSystemStatus>,
+}
+
+/// A file whose data or times the file server may not have.
+struct Dirty {
+    node: Weak<Node>,
+    /// Keeps the file until it is written. A file without a name is written as long as it is used,
+    /// and freed after that.
+    kept: Option<Arc<Node>>,
 }
 
 impl Ext4 {
@@ -220,19 +227,32 @@ impl Ext4 {
     }
 
     fn is_dirty(&self, node: Arc<Node>) {
-        self.dirty.lock().insert(node.number, node);
+        let kept = (!node.has_no_name()).then(|| node.clone());
+        self.dirty.lock().insert(node.number, Dirty { node: Arc::downgrade(&node), kept });
+    }
+
+    /// The file with this number has lost its last name: nothing is stored for its own sake.
+    fn has_lost_its_name(&self, number: u64) {
+        let kept = self.dirty.lock().get_mut(&number).and_then(|dirty| dirty.kept.take());
+        drop(kept);
     }
 
     /// Gives the file server all data and times that it does not have. Returns the first error.
     async fn write_all_back(&self) -> Result<()> {
-        let all: alloc::vec::Vec<_> = self.dirty.lock().values().cloned().collect();
+        let all: alloc::vec::Vec<_> = {
+            let mut dirty = self.dirty.lock();
+            dirty.retain(|_, dirty| dirty.node.strong_count() > 0);
+            dirty.values().map(|dirty| dirty.node.clone()).collect()
+        };
         let mut result = Ok(());
         for node in all {
+            let Some(node) = node.upgrade() else { continue };
             let written = node.write_back().await;
             let mut dirty = self.dirty.lock();
-            // This list and `node` have two references, and names have others. A file that was
+            // `node` and perhaps this list have a reference, and names have others. A file that was
             // mapped and has more may still be, and its pages may change at any time.
-            let unused = Arc::strong_count(&node) <= 2 + node.kept();
+            let listed = dirty.get(&node.number).map_or(0, |dirty| usize::from(dirty.kept.is_some()));
+            let unused = Arc::strong_count(&node) <= 1 + listed + node.kept();
             let gone = match written.is_ok() && node.is_clean(unused) {
                 true => dirty.remove(&node.number),
                 false => None,

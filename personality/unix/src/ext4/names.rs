@@ -195,7 +195,7 @@ impl Node {
         }
         let call = Call::Link { directory: self.fid(), fid: target.fid(), name };
         self.file_system.change(&call).await?;
-        target.links_changed(1);
+        target.got_a_name();
         self.keep(name, &target);
         self.entries_changed(0);
         Ok(())

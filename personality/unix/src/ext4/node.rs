@@ -193,7 +193,7 @@ impl Node {
     }
 
     /// Records that the file has so many names more.
-    pub(super) fn links_changed(&self, more: i64) {
+    fn links_changed(&self, more: i64) {
         let now = self.now();
         let mut attributes = self.attributes.lock();
         attributes.changed = now;
@@ -203,6 +203,19 @@ impl Node {
     /// Records that the file has a name less; a directory had only one.
     pub(super) fn lost_a_name(&self) {
         self.links_changed(if self.is_directory() { i64::MIN } else { -1 });
+        if self.has_no_name() {
+            self.file_system.has_lost_its_name(self.number);
+        }
+    }
+
+    /// Records that the file has a name more, which may be its first.
+    pub(super) fn got_a_name(&self) {
+        let was_nameless = self.has_no_name();
+        self.links_changed(1);
+        if was_nameless {
+            // It is kept until it is stored, as others are.
+            self.is_dirty();
+        }
     }
 
     /// Records that something other than the contents has changed.
