@@ -4,7 +4,7 @@ use crate::SLOTS;
 use crate::request::Slot;
 use ring::lane::Lane;
 
-/// The structure of the shared memory. If it is all zero, there are no requests and no answers.
+/// The structure of the shared memory. If its lanes are empty, there are no requests and no answers.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Area {
@@ -20,6 +20,13 @@ impl Default for Area {
     fn default() -> Area {
         let slots = core::array::from_fn(|_| Slot::default());
         Area { requests: Lane::default(), answers: Lane::default(), slots }
+    }
+}
+
+impl Area {
+    /// Makes the area as it is for a new driver. The earlier one must have ended.
+    pub(crate) fn clear(&self) {
+        [&self.requests, &self.answers].into_iter().for_each(Lane::clear);
     }
 }
 

@@ -118,8 +118,8 @@ impl<'a> Client<'a> {
         self.entries.iter_mut().for_each(|entry| entry.slot = None);
     }
 
-    /// Issues all requests that have no answer yet to the driver that has attached to `area`, which
-    /// must be zero, in their order. Afterwards the caller must ask
+    /// Issues all requests that have no answer yet to the driver that has attached to `area`, whose
+    /// lanes must be empty, in their order. Afterwards the caller must ask
     /// [`must_notify`](Client::must_notify).
     pub fn restart(&mut self, area: &'a Area) {
         self.detach();

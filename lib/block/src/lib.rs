@@ -34,10 +34,10 @@
 extern crate alloc;
 
 pub mod area;
-#[cfg(not(loom))]
-pub mod attach;
 pub mod client;
 pub mod description;
+#[cfg(not(loom))]
+pub mod device;
 pub mod driver;
 pub mod pools;
 pub mod request;

@@ -51,6 +51,10 @@ impl Machine for L4 {
         kip().processor_info().processors
     }
 
+    fn now(&self) -> u64 {
+        thread::system_clock()
+    }
+
     fn message_interrupts(&self) -> Range<u32> {
         kip().message_interrupts()
     }

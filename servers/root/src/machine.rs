@@ -34,6 +34,9 @@ pub trait Machine {
     /// How many processors there are.
     fn processors(&self) -> u32;
 
+    /// The time since the kernel's start, in microseconds.
+    fn now(&self) -> u64;
+
     /// The thread numbers of the message-signalled interrupts.
     fn message_interrupts(&self) -> Range<u32>;
 

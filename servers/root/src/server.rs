@@ -29,6 +29,8 @@ const UTCB_AREA: u64 = 0x7ffe_0000_0000;
 const STACK_PAGES: u64 = 16;
 /// Address of the first thread's stack. The page below it is never mapped.
 const STACK: u64 = 0x7ffd_0000_0000;
+/// After how many microseconds a server does not end because of its start any more.
+const LASTING: u64 = 60_000_000;
 
 /// The state of a server between its start and its end.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -69,6 +71,10 @@ pub(crate) struct Server {
     pub(crate) registered: Option<ThreadId>,
     /// How often root has started the server again.
     pub(crate) restarts: u32,
+    /// How often of these since it ran for [`LASTING`] the last time.
+    pub(crate) recent_restarts: u32,
+    /// When its first thread was started the last time ([`Machine::now`]).
+    started: u64,
     /// The reason why the server ended the last time.
     pub(crate) end: Option<End>,
 }
@@ -106,6 +112,8 @@ impl Server {
             first: None,
             registered: None,
             restarts: 0,
+            recent_restarts: 0,
+            started: 0,
             end: None,
             configuration,
         }
@@ -122,7 +130,23 @@ impl Server {
 
     /// Whether root starts the server again after it has ended.
     pub(crate) fn will_restart(&self) -> bool {
-        self.restarts < self.configuration.restarts
+        self.recent_restarts < self.configuration.restarts
+    }
+
+    /// Counts that the server is started again.
+    pub(crate) fn count_restart(&mut self) {
+        self.restarts += 1;
+        self.recent_restarts += 1;
+    }
+
+    /// The server has ended, at the time `now`: it must be taken down.
+    pub(crate) fn has_ended(&mut self, end: End, now: u64) {
+        if self.state == State::Up && now - self.started >= LASTING {
+            self.recent_restarts = 0;
+        }
+        self.end = Some(end);
+        self.state = State::Ending;
+        (self.first, self.registered) = (None, None);
     }
 
     /// Begins to start the server, which has no resources yet: allocates its space and memory.
@@ -201,7 +225,7 @@ impl Server {
         machine
             .start(thread, start.entry, stack, Time::NEVER)
             .map_err(|error| format!("it could not be started: {error:?}"))?;
-        (self.state, self.first) = (State::Up, Some(thread));
+        (self.state, self.first, self.started) = (State::Up, Some(thread), machine.now());
         Ok(())
     }
 

@@ -142,9 +142,7 @@ impl<M: Machine> System<M> {
         self.resources
             .machine
             .report(format_args!("root: server {} has ended: {end}", server.configuration.name));
-        server.end = Some(end);
-        server.state = State::Ending;
-        (server.first, server.registered) = (None, None);
+        server.has_ended(end, self.resources.machine.now());
         TakeDown::of(index, false)
     }
 
@@ -162,11 +160,11 @@ impl<M: Machine> System<M> {
             ));
             let server = &mut self.servers[index];
             if server.will_restart() {
-                server.restarts += 1;
+                server.count_restart();
                 return Some(self.begin(index));
             }
             if server.configuration.restarts > 0 {
-                let (name, ends) = (&server.configuration.name, server.restarts + 1);
+                let (name, ends) = (&server.configuration.name, server.recent_restarts + 1);
                 self.resources
                     .machine
                     .report(format_args!("root: server {name} is not started again: it ended {ends} times"));

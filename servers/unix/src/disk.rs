@@ -1,40 +1,35 @@
 //! The disks of the Unix server: the client's half of the way to the drivers of block devices,
 //! whose requests are about frames of the pool.
 
+use crate::again;
 use crate::places::{DISK_NEWS, DISK_RESERVE, DISKS, FIRST_DISK_NEWS};
 use crate::report::say;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
+use alloc::vec;
 use alloc::vec::Vec;
-use block::attach::{self, Attached};
 use block::client::{Client, Ticket};
-use block::description::Description;
+use block::device::{Attachment, Device};
 use block::request::{Operation, Request, SEGMENTS, Segments};
 use block::{PAGE, SECTOR, area};
+use core::fmt::Arguments;
 use core::time::Duration;
-use l4::x2::ThreadId;
 use macadamia_sync::WaitQueue;
 use macadamia_sync::oneshot::{Receiver, Sender, oneshot};
-use mach::Machine;
 use mach::machine::Frame;
 use mach_l4::L4Machine;
-use rt::root::memory;
+use rt::root::{Status, memory};
 use unix::disk::{About, Family, Store};
 use unix::sync::SpinLock;
-use unix::{BoxFuture, Error, Result};
+use unix::{BoxFuture, Environment, Error, Result};
 
 /// The names of the servers that drive disks, in the order of the disks' names.
 const NAMES: [&str; 4] = ["disk", "disk1", "disk2", "disk3"];
-/// How far the memory that is shared with a driver is from that of the driver before. A driver that
-/// is started again takes the next area.
+/// How far the memory that is shared with one driver is from that of the next.
 const DISTANCE: u64 = 1 << 32;
-/// How often root starts a driver again, at most.
-const RESTARTS: u64 = 5;
-/// How often a driver that has requests is looked after, and how long one may take to be started
-/// again.
+/// How often a driver that has requests is looked at, which may have ended.
 const LOOK: Duration = Duration::from_millis(20);
-const PATIENCE: Duration = Duration::from_secs(10);
 /// How many pages a request has at most.
 const MOST_PAGES: usize = SEGMENTS;
 /// The number of the pool of frames in requests.
@@ -42,12 +37,10 @@ const FRAMES: u16 = 0;
 
 /// A disk, as the page cache sees it.
 pub(crate) struct Disk {
-    machine: L4Machine,
     name: &'static str,
-    /// The thread that is notified, and by which bits.
-    thread: ThreadId,
+    /// The bits by which the driver notifies the server.
     news: u64,
-    description: Description,
+    device: Device,
     state: SpinLock<State>,
     /// Woken when there is a request.
     issued: WaitQueue,
@@ -55,10 +48,6 @@ pub(crate) struct Disk {
 
 struct State {
     client: Client<'static>,
-    driver: ThreadId,
-    /// Where the memory shared with the next driver will be.
-    next_area: u64,
-    restarts: u64,
     waiting: BTreeMap<Ticket, Sender<Result<(), block::Error>>>,
 }
 
@@ -66,7 +55,7 @@ struct State {
 /// the configuration has. It is called before the frames take all memory.
 pub(crate) fn reserve() -> usize {
     let count = NAMES.iter().take_while(|name| rt::root::names::lookup_wait(name).is_ok()).count();
-    for number in 0..count as u64 * (RESTARTS + 1) {
+    for number in 0..count as u64 {
         if memory::allocate(DISK_RESERVE + number * area::SIZE, area::SIZE).is_err() {
             say(format_args!("unix: there is no memory for the drivers of disks"));
         }
@@ -77,24 +66,17 @@ pub(crate) fn reserve() -> usize {
 /// Opens the `index`th disk. The calling thread must be the worker that gets its notifications.
 pub(crate) fn open(machine: &L4Machine, index: usize) -> Option<(Arc<Disk>, About)> {
     let (name, news) = (NAMES[index], FIRST_DISK_NEWS << index);
-    let first = DISKS + index as u64 * DISTANCE;
+    give_back(index as u64);
     let thread = l4::utcb::my_global_id();
-    give_back(index as u64 * (RESTARTS + 1));
-    let attached = match attach::attach(name, true, first, thread, news, &[machine.pool()]) {
-        Ok(attached) => attached,
+    let attachment = Attachment { thread, bits: news, pools: vec![machine.pool()] };
+    let (device, client) = match Device::open(name, DISKS + index as u64 * DISTANCE, attachment) {
+        Ok(opened) => opened,
         Err(status) => {
             say(format_args!("unix: the disk of the server {name} cannot be opened: {status:?}"));
             return None;
         }
     };
-    let Attached { driver, area, description, identity } = attached;
-    let state = State {
-        client: Client::new(area),
-        driver,
-        next_area: first + area::SIZE,
-        restarts: 0,
-        waiting: BTreeMap::new(),
-    };
+    let description = device.description();
     let about = About {
         family: match description.family {
             block::description::Family::Virtio => Family::Virtio,
@@ -107,10 +89,10 @@ pub(crate) fn open(machine: &L4Machine, index: usize) -> Option<(Arc<Disk>, Abou
         has_cache: description.flushes,
         discard: u64::from(description.discard) * SECTOR,
         geometry: description.geometry.map(|it| (it.cylinders, it.heads, it.sectors)),
-        serial: identity,
+        serial: device.identity().to_vec(),
     };
-    let (state, issued, machine) = (SpinLock::new(state), WaitQueue::new(), machine.clone());
-    let disk = Arc::new(Disk { machine, name, thread, news, description, state, issued });
+    let state = SpinLock::new(State { client, waiting: BTreeMap::new() });
+    let disk = Arc::new(Disk { name, news, device, state, issued: WaitQueue::new() });
     disk.collect();
     Some((disk, about))
 }
@@ -133,14 +115,14 @@ impl Disk {
     /// Issues a request.
     fn issue(&self, request: Request) -> Result<Receiver<Result<(), block::Error>>> {
         let (sender, receiver) = oneshot();
-        let (notified, driver) = {
+        let notified = {
             let mut state = self.state.lock();
             let ticket = state.client.issue(request).map_err(error)?;
             state.waiting.insert(ticket, sender);
-            (state.client.must_notify(), state.driver)
+            state.client.must_notify()
         };
         if notified {
-            attach::notify(driver);
+            self.device.notify();
         }
         self.issued.wake_one();
         Ok(receiver)
@@ -150,16 +132,16 @@ impl Disk {
     fn collect(&self) {
         loop {
             let (mut answers, mut notified) = (Vec::new(), false);
-            let (more, driver) = {
+            let more = {
                 let state = &mut *self.state.lock();
                 while let Some((ticket, result)) = state.client.take() {
                     answers.extend(state.waiting.remove(&ticket).map(|sender| (sender, result)));
                     notified |= state.client.must_notify();
                 }
-                (state.client.sleep(), state.driver)
+                state.client.sleep()
             };
             if notified {
-                attach::notify(driver);
+                self.device.notify();
             }
             for (sender, result) in answers {
                 // The task that waits may have ended.
@@ -171,76 +153,46 @@ impl Disk {
         }
     }
 
-    /// Issues a request again to the driver that is started in place of one that has ended. Ends
-    /// when no driver is started any more.
-    pub(crate) async fn look_after(self: Arc<Self>, log: impl Fn(core::fmt::Arguments<'_>)) {
+    /// Issues the requests without an answer again to the driver that is started in place of one
+    /// that has ended. Ends when no driver is started any more.
+    pub(crate) async fn look_after(
+        self: Arc<Self>,
+        clock: Arc<dyn Environment>,
+        log: impl Fn(Arguments<'_>),
+    ) {
         loop {
             let is_busy = || (self.state.lock().client.outstanding() > 0).then_some(());
             self.issued.wait_until(is_busy).await;
-            self.sleep(LOOK).await;
-            let (driver, is_busy) = {
-                let state = self.state.lock();
-                (state.driver, state.client.outstanding() > 0)
-            };
-            if !is_busy || !attach::has_ended(driver) {
+            clock.sleep_until(clock.monotonic() + LOOK).await;
+            if is_busy().is_none() || !self.device.has_ended() {
                 continue;
             }
             self.state.lock().client.detach();
-            if self.attach_again().await {
+            let is_there = again::connect(&*clock, || self.connect_again()).await;
+            if is_there {
                 log(format_args!("the disk's driver {} was started again", self.name));
             } else {
                 log(format_args!("the disk's driver {} has ended for good", self.name));
                 self.state.lock().client.fail(block::Error::Gone);
-                self.collect();
+            }
+            self.collect();
+            if !is_there {
                 return;
             }
         }
     }
 
-    /// Attaches to the driver that is started next. Returns false if none is.
-    async fn attach_again(&self) -> bool {
-        let deadline = self.machine.now() + PATIENCE.as_micros() as u64;
-        while self.machine.now() < deadline {
-            let (address, restarts) = {
-                let state = self.state.lock();
-                (state.next_area, state.restarts)
-            };
-            if restarts == RESTARTS {
-                return false;
-            }
-            // Without waiting: no other task would run meanwhile.
-            if rt::root::names::lookup(self.name).is_ok() {
-                let index = u64::from((self.news / FIRST_DISK_NEWS).trailing_zeros());
-                give_back(index * (RESTARTS + 1) + restarts + 1);
-                let pools = [self.machine.pool()];
-                let attached = attach::attach(self.name, false, address, self.thread, self.news, &pools);
-                let mut state = self.state.lock();
-                state.next_area += area::SIZE;
-                state.restarts += 1;
-                match attached {
-                    // Another disk has other contents.
-                    Ok(attached) if attached.description == self.description => {
-                        state.driver = attached.driver;
-                        state.client.restart(attached.area);
-                        let (notified, driver) = (state.client.must_notify(), state.driver);
-                        drop(state);
-                        if notified {
-                            attach::notify(driver);
-                        }
-                        self.collect();
-                        return true;
-                    }
-                    Ok(_) => return false,
-                    Err(_) => {}
-                }
-            }
-            self.sleep(LOOK).await;
+    fn connect_again(&self) -> core::result::Result<(), Status> {
+        let area = self.device.open_again(self.name)?;
+        let notified = {
+            let mut state = self.state.lock();
+            state.client.restart(area);
+            state.client.must_notify()
+        };
+        if notified {
+            self.device.notify();
         }
-        false
-    }
-
-    async fn sleep(&self, time: Duration) {
-        self.machine.sleep_until(self.machine.now() + time.as_micros() as u64).await;
+        Ok(())
     }
 
     /// Carries out the requests for data of these frames, several at a time.

@@ -237,7 +237,8 @@ async fn live(
     driver.spawn_system_task(async move { shares.watch(&*watching).await })?;
     for (disk, about) in disks {
         let logging = server.clone();
-        driver.spawn_system_task(disk.clone().look_after(move |line| logging.log(line)))?;
+        let clock = environment.clone();
+        driver.spawn_system_task(disk.clone().look_after(clock, move |line| logging.log(line)))?;
         parts.disks.push((disk, about));
     }
     let started = match (start::system(&server, parts).await, &root) {

@@ -7,7 +7,7 @@ pub(crate) const CONSOLES: u64 = 0x0500_0000_0000;
 pub(crate) const ENTROPY: u64 = 0x0510_0000_0000;
 /// The address of the memory that is shared with drivers of disks.
 pub(crate) const DISKS: u64 = 0x0520_0000_0000;
-/// The address of the memory that is kept for disks' drivers that are started again.
+/// The address of the memory that is kept for what is shared with drivers of disks.
 pub(crate) const DISK_RESERVE: u64 = 0x0528_0000_0000;
 /// The address of the memory that is shared with channels to servers of files.
 pub(crate) const SHARES: u64 = 0x0530_0000_0000;

@@ -77,6 +77,7 @@ enum Asked {
 }
 
 struct World {
+    area: &'static Area,
     client: Client<'static>,
     driver: Driver<'static>,
     jobs: Vec<Job>,
@@ -98,11 +99,12 @@ struct World {
 
 impl World {
     fn new() -> World {
-        let area = Box::leak(Box::<Area>::default());
+        let area: &'static Area = Box::leak(Box::<Area>::default());
         let mut pools = Pools::default();
         let size = PLACES as u64 * PAGE;
         assert_eq!(pools.add(size, |offset| Ok::<_, ()>((POOL + offset, size - offset))), Ok(Some(0)));
         World {
+            area,
             client: Client::new(area),
             driver: Driver::new(area),
             jobs: Vec::new(),
@@ -197,10 +199,11 @@ impl World {
 
     /// The driver ends, with the requests that it has; another one is started in its place.
     fn end(&mut self) {
-        let area = Box::leak(Box::<Area>::default());
         self.jobs.clear();
-        self.client.restart(area);
-        self.driver = Driver::new(area);
+        self.client.detach();
+        self.area.clear();
+        self.client.restart(self.area);
+        self.driver = Driver::new(self.area);
     }
 
     /// The client takes an answer, if there is one.

@@ -134,6 +134,22 @@ fn a_server_is_started_again_as_often_as_its_configuration_says() {
 }
 
 #[test]
+fn a_server_that_ran_for_a_minute_is_started_again_as_often_as_before() {
+    let mut root = Root::start(TWO);
+    for ends in 1..=20 {
+        root.machine().now += 60_000_000 * u64::from(ends % 5 == 0);
+        assert_eq!(root.request(0, request::ROOT_EXIT, &[1]), None);
+        assert_eq!(root.running().count(), 2, "after {ends} ends");
+    }
+    // The last of them was the first after a minute.
+    root.machine().now += 59_999_999;
+    for _ in 0..5 {
+        assert_eq!(root.request(0, request::ROOT_EXIT, &[1]), None);
+    }
+    assert_eq!(root.running().collect::<Vec<_>>(), [1]);
+}
+
+#[test]
 fn a_stale_or_foreign_sender_gets_no_answer() {
     let mut root = Root::start(TWO);
     let first = root.first(0);

@@ -74,6 +74,8 @@ pub(super) struct Simulation {
     pub(super) reports: Vec<String>,
     /// How many more calls that can fail succeed; all after them fail. `None`: no call fails.
     pub(super) calls_left: Cell<Option<u32>>,
+    /// The time in microseconds.
+    pub(super) now: u64,
     pub(super) is_out_of_memory: bool,
     pub(super) end: Option<MachineEnd>,
     pub(super) has_left_screen: bool,
@@ -95,6 +97,7 @@ impl Default for Simulation {
             replies: Vec::new(),
             reports: Vec::new(),
             calls_left: Cell::new(None),
+            now: 0,
             is_out_of_memory: false,
             end: None,
             has_left_screen: false,
@@ -231,6 +234,10 @@ impl Machine for Simulation {
 
     fn processors(&self) -> u32 {
         2
+    }
+
+    fn now(&self) -> u64 {
+        self.now
     }
 
     fn message_interrupts(&self) -> Range<u32> {
