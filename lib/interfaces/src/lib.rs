@@ -44,6 +44,11 @@ pub mod network;
 #[allow(clippy::all, reason = "written by a program")]
 pub mod root;
 
+/// The interface of the driver of a real-time clock.
+#[rustfmt::skip]
+#[allow(clippy::all, reason = "written by a program")]
+pub mod rtc;
+
 /// The interface of streams of bytes between this machine and its host.
 #[rustfmt::skip]
 #[allow(clippy::all, reason = "written by a program")]

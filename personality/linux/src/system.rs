@@ -38,7 +38,8 @@ pub fn register<M: Machine>(system: &Arc<System<M>>) {
         let devices = Box::new(move || vfs.disks.devices());
         let (processors, terminals) = (system.host().processors(), system.terminals());
         let network = system.vfs().network.clone();
-        let hardware = sysfs::Hardware { processors, terminals, devices, network };
+        let environment = system.environment().clone();
+        let hardware = sysfs::Hardware { processors, terminals, devices, network, environment };
         sysfs::make(hardware, system.environment().realtime())
     });
     if let Some(log) = system.host().kept_log() {

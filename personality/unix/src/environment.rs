@@ -1,5 +1,6 @@
 //! The interface to what the Unix core needs from the server: time and randomness.
 
+use crate::hardware_clock::HardwareClock;
 use crate::poll::{PollQueue, Readiness, until_ready};
 use crate::{AttemptError, BoxFuture, Error, Result};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -47,6 +48,11 @@ pub trait Environment: Send + Sync {
     /// is counted from 1970, or the clock cannot reach it.
     fn set_realtime(&self, _time: Timestamp) -> Result<()> {
         Err(Error::EPERM)
+    }
+
+    /// The clock that runs while the machine is off, if there is one.
+    fn hardware_clock(&self) -> Option<&dyn HardwareClock> {
+        None
     }
 
     /// Time since boot, which never steps (CLOCK_MONOTONIC).

@@ -58,6 +58,7 @@ pub mod exec;
 pub mod ext4;
 pub mod file;
 pub mod front_end;
+pub mod hardware_clock;
 mod identity;
 pub mod initramfs;
 pub mod load;

@@ -1,5 +1,6 @@
 //! Time and randomness that the machine provides.
 
+use crate::hardware_clock::Clock as RealTimeClock;
 use crate::processor;
 use crate::shared_object::Clock;
 use alloc::boxed::Box;
@@ -9,6 +10,7 @@ use l4::kip;
 use l4::x2::kip::CLOCK_SHIFT;
 use mach::Machine;
 use mach_l4::L4Machine;
+use unix::hardware_clock::HardwareClock;
 use unix::sync::SpinLock;
 use unix::{BoxFuture, Environment, Error, Result, Seeding, Timestamp};
 use unix_server::random::Random;
@@ -45,6 +47,7 @@ pub(crate) struct L4Environment {
     scale: Option<TimeScale>,
     random: SpinLock<Random>,
     seeding: Seeding,
+    hardware_clock: Option<RealTimeClock>,
     /// Whether a program has set the clock of the day.
     is_set: AtomicBool,
 }
@@ -52,7 +55,12 @@ pub(crate) struct L4Environment {
 impl L4Environment {
     /// The environment of a machine. The random source begins with what the processor has of
     /// entropy; with `is_seeded` that is enough.
-    pub(crate) fn new(machine: L4Machine, clock: Clock, is_seeded: bool) -> L4Environment {
+    pub(crate) fn new(
+        machine: L4Machine,
+        clock: Clock,
+        hardware_clock: Option<RealTimeClock>,
+        is_seeded: bool,
+    ) -> L4Environment {
         let mut random = Random::new();
         random.stir([clock.start(&machine), machine.now(), 0]);
         for _ in 0..4 {
@@ -64,7 +72,8 @@ impl L4Environment {
         }
         let scale = TimeScale::of_kernel();
         let is_set = AtomicBool::new(false);
-        L4Environment { machine, clock, scale, random: SpinLock::new(random), seeding, is_set }
+        let random = SpinLock::new(random);
+        L4Environment { machine, clock, scale, random, seeding, hardware_clock, is_set }
     }
 
     /// The monotonic clock, in nanoseconds.
@@ -104,6 +113,10 @@ impl Environment for L4Environment {
         self.clock.set_start(&self.machine, start.ok_or(Error::EINVAL)?);
         self.is_set.store(true, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn hardware_clock(&self) -> Option<&dyn HardwareClock> {
+        self.hardware_clock.as_ref().map(|clock| clock as &dyn HardwareClock)
     }
 
     fn monotonic(&self) -> Duration {

@@ -12,6 +12,7 @@ mod disk;
 mod driver;
 mod entropy;
 mod environment;
+mod hardware_clock;
 mod host;
 mod network;
 mod network_task;
@@ -51,6 +52,7 @@ use unix::account::Capacity;
 use unix::disk::About;
 use unix::exec::Layout;
 use unix::ext4::Ext4Type;
+use unix::hardware_clock::set_system_time;
 use unix::memory::ObjectProvider;
 use unix::pipe::pipe;
 use unix::thread::Host;
@@ -117,6 +119,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let port = Port::open();
     let consoles = VirtualPorts::open();
     let source = Source::open();
+    let hardware_clock = hardware_clock::Clock::find();
     let shares = Shares::open();
     let disks = disk::reserve();
     let network_task = NetworkTask::open();
@@ -151,8 +154,11 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let clock = driver.clock();
     let server = Server::new(driver, Personalities::new(processor), options.trace);
     let layout = configuration.layout;
-    let random = Arc::new(L4Environment::new(machine.clone(), clock, source.is_none()));
+    let random = Arc::new(L4Environment::new(machine.clone(), clock, hardware_clock, source.is_none()));
     let environment: Arc<dyn Environment> = random.clone();
+    if let Err(error) = set_system_time(&*environment) {
+        say(format_args!("unix: the hardware clock cannot be read: {error:?}"));
+    }
     let disks: Vec<_> = (0..disks).filter_map(|index| disk::open(&machine, index)).collect();
     let spawner = machine.clone();
     vm.set_spawner(Arc::new(move |task| spawner.spawn(spawner.current_worker(), task).is_ok()));

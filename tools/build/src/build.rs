@@ -134,7 +134,7 @@ pub fn guest_files() -> impl Iterator<Item = PathBuf> {
     ["kernel"].into_iter().chain(GUEST_SYSTEM).map(|name| tree::boot().join(name))
 }
 
-const GUEST_SYSTEM: [&str; 14] = [
+const GUEST_SYSTEM: [&str; 15] = [
     "sigma0",
     "root",
     "console",
@@ -145,6 +145,7 @@ const GUEST_SYSTEM: [&str; 14] = [
     "virtio-rng",
     "virtio-9p",
     "ps2",
+    "rtc",
     "screen",
     "ext4",
     "network",

@@ -37,6 +37,19 @@ pub const ENTROPY: Device = Device {
 ",
 };
 
+/// The clock that runs while the machine is off.
+pub const CLOCK: Device = Device {
+    qemu: "",
+    program: "rtc",
+    server: "server rtc
+    program    rtc
+    priority   200
+    memory     1M
+    ports      0x70..0x71
+    restart    yes
+",
+};
+
 /// The names of QEMU's nodes for the contents of the disks.
 const DISK_NODES: [&str; 2] = ["disk", "disk1"];
 

@@ -5,7 +5,7 @@
 //! of its machine models, boot paths and processor counts. Its verdict comes from the TAP lines
 //! that a program prints, from texts that must appear on the console, or from both.
 
-use crate::devices::{Ends, ScratchDisk};
+use crate::devices::{self, Ends, ScratchDisk};
 use crate::hub::Cable;
 use crate::keys;
 use crate::network;
@@ -47,6 +47,9 @@ pub struct Suite {
     stays: bool,
     /// An empty disk of the machine, with its driver.
     disk: Option<ScratchDisk>,
+    /// Whether the machine's real-time clock has its driver.
+    #[serde(default)]
+    clock: bool,
     /// Whether the machine has a network of its own in the emulator, with its driver.
     #[serde(default)]
     network: bool,
@@ -508,6 +511,7 @@ impl Suite {
             devices: own_disk
                 .iter()
                 .flat_map(ScratchDisk::devices)
+                .chain(self.clock.then_some(devices::CLOCK))
                 .chain(self.network.then_some(network::NET))
                 .collect(),
             ends: self.ends_after.map(|after| Ends {

@@ -160,7 +160,7 @@ impl RunOptions {
         let mut machine = self.hardware.machine();
         let words = std::iter::once(self.choice.arguments.as_str()).chain(words.iter().copied());
         machine.arguments = words.collect::<Vec<_>>().join(" ").trim_start().to_string();
-        machine.devices = vec![devices::ENTROPY];
+        machine.devices = vec![devices::ENTROPY, devices::CLOCK];
         if machine.screen.is_some() {
             machine.devices.extend([devices::KEYBOARD, devices::SCREEN]);
         }

@@ -4,6 +4,7 @@ use super::console;
 use super::descriptor::{change_signals, file, insert, owner_number, set_owner};
 use super::disk;
 use super::interface;
+use super::rtc;
 use crate::call::{Call, Done};
 use crate::layout::Fields;
 use crate::layout::file::{CLOSE_ON_EXEC, open_flags, to_device};
@@ -13,6 +14,7 @@ use crate::socket::Socket;
 use alloc::sync::Arc;
 use mach::Machine;
 use unix::file::OpenFile;
+use unix::hardware_clock::ClockFile;
 use unix::process_context::FileSignal;
 use unix::signal::RestartKind;
 use unix::thread::Namespace;
@@ -123,6 +125,9 @@ pub(crate) async fn ioctl<M: Machine>(call: &Call<'_, M>) -> Done {
             return Err(Error::EOPNOTSUPP.into());
         }
         request => {
+            if let Some(clock) = file.object_as::<ClockFile>() {
+                return rtc::request(call, &clock, request).await;
+            }
             if let Some(namespace) = nsfs::namespace_in(&file) {
                 return namespace_request(call, &namespace, request).await;
             }

@@ -20,6 +20,7 @@ mod process;
 pub(crate) mod program;
 mod ptrace;
 mod remote;
+mod rtc;
 mod schedule;
 mod seccomp;
 mod signal;

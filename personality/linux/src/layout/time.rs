@@ -2,6 +2,7 @@
 
 use super::{Fields, Writer};
 use core::time::Duration;
+use unix::hardware_clock::CalendarTime;
 use unix::timer::Setting;
 use unix::{Error, Result};
 
@@ -35,6 +36,34 @@ pub fn to_timespec(time: Duration) -> [u8; 16] {
 /// Writes the time as a timeval.
 pub fn to_timeval(time: Duration) -> [u8; 16] {
     Writer::new().u64(0, time.as_secs()).u64(8, time.subsec_micros().into()).done()
+}
+
+/// A struct rtc_time: `EINVAL` if it is no valid time. Its months begin with 0, its years with 1900.
+pub fn calendar_time(bytes: &[u8; 36]) -> Result<CalendarTime> {
+    let field = |at, first| bytes.u32_at(at)?.checked_add(first).ok_or(Error::EINVAL);
+    let time = CalendarTime {
+        second: field(0, 0)?,
+        minute: field(4, 0)?,
+        hour: field(8, 0)?,
+        day: field(12, 0)?,
+        month: field(16, 1)?,
+        year: field(20, 1900)?,
+    };
+    if time.is_valid() { Ok(time) } else { Err(Error::EINVAL) }
+}
+
+/// Writes a valid time as a struct rtc_time.
+pub fn to_calendar_time(time: &CalendarTime) -> [u8; 36] {
+    Writer::new()
+        .u32(0, time.second)
+        .u32(4, time.minute)
+        .u32(8, time.hour)
+        .u32(12, time.day)
+        .u32(16, time.month - 1)
+        .u32(20, time.year - 1900)
+        .u32(24, time.day_of_week())
+        .u32(28, time.day_of_year())
+        .done()
 }
 
 /// Writes a timex of a clock that nothing synchronises, at this time.

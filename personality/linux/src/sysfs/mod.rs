@@ -1,6 +1,6 @@
 //! The file system of /sys, with the files that describe processors: those that `lscpu`,
 //! get_nprocs(3) and language run-times read (Linux' Documentation/ABI, sysfs-devices-system-cpu);
-//! terminals; disks, as `lsblk` and others read them (`disks`); and interfaces of the network
+//! terminals; the hardware clock (`rtc`); disks, as `lsblk` and others read them (`disks`); and interfaces of the network
 //! (`network`). No file can be written.
 //!
 //! The tree is made again when disks or interfaces have come or gone. A node shows the tree in
@@ -11,6 +11,7 @@
 
 mod disks;
 mod network;
+mod rtc;
 mod terminals;
 
 #[cfg(test)]
@@ -31,7 +32,7 @@ use unix::vfs::{
     DeviceNumber, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Link, Metadata, Mode,
     NewAttributes, NewNode, OpenContext, OpenFlags, Opened, PAGE_SIZE, Vnode, VnodeRef,
 };
-use unix::{AttemptError, CopyError, Error, MaybeReady, Result, Timestamp, UserBuffer};
+use unix::{AttemptError, CopyError, Environment, Error, MaybeReady, Result, Timestamp, UserBuffer};
 
 /// The most processors that there can be.
 const MOST_PROCESSORS: usize = 64;
@@ -67,6 +68,8 @@ pub(crate) struct Hardware {
     pub(crate) devices: Box<Devices>,
     /// The network, with its interfaces.
     pub(crate) network: Arc<Network>,
+    /// What has the hardware clock.
+    pub(crate) environment: Arc<dyn Environment>,
 }
 
 /// The /sys of a system.
@@ -132,7 +135,9 @@ fn tree(hardware: &Hardware, devices: &[Device], interfaces: &[network::Place]) 
             add(&format!("bus/{kind}/devices/{kind}{index}"), Content::Link(target));
         }
     }
-    for (path, content) in hardware.terminals.iter().flat_map(terminals::nodes) {
+    for (path, content) in
+        hardware.terminals.iter().flat_map(terminals::nodes).chain(rtc::nodes(&hardware.environment))
+    {
         add(&path, content);
     }
     let numbered = nodes.into_iter().enumerate();

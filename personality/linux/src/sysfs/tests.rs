@@ -19,7 +19,10 @@ fn world(processors: usize) -> World {
 /// A /sys of the world.
 fn sys(w: &World, processors: usize, terminals: Option<Arc<Terminals>>, devices: Box<Devices>) -> VnodeRef {
     let network = w.caller().vfs.network.clone();
-    make(Hardware { processors, terminals, devices, network }, w.environment.realtime())
+    make(
+        Hardware { processors, terminals, devices, network, environment: w.environment.clone() },
+        w.environment.realtime(),
+    )
 }
 
 #[test]

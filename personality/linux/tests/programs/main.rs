@@ -9,6 +9,7 @@ mod filters;
 mod frames;
 mod halves;
 mod hammer;
+mod hardware_clock;
 mod internet;
 mod lists;
 mod namespaces;

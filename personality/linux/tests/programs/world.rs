@@ -25,8 +25,10 @@ use unix::devfs::Terminals;
 use unix::exec::{Arguments, Layout};
 use unix::file::{DeviceDriver, FileObject};
 use unix::front_end::{FrontEnd, FrontEndNumber, Next, Programs};
+use unix::hardware_clock::{CalendarTime, HardwareClock};
 use unix::memory::ObjectProvider;
 use unix::signal::Fault;
+use unix::sync::SpinLock;
 use unix::thread::{ExecRequest, Host, Shortage, System, Thread};
 use unix::tmpfs::{Tmpfs, TmpfsOptions};
 use unix::tty::{Screen, Terminal, TerminalFile, VirtualConsoles, WindowSize};
@@ -47,7 +49,20 @@ pub(crate) type Code = Rc<dyn for<'a> Fn(&'a mut Program) -> Steps<'a>>;
 
 /// The time and randomness of the simulated machine, with what the clock of the day was set
 /// forward, in seconds.
-struct MachineEnvironment(Simulated, Arc<Seeding>, AtomicI64);
+struct MachineEnvironment(Simulated, Arc<Seeding>, AtomicI64, StandingClock);
+
+/// A hardware clock that stands still.
+struct StandingClock(SpinLock<CalendarTime>);
+
+impl HardwareClock for StandingClock {
+    fn read(&self) -> unix::Result<CalendarTime> {
+        Ok(*self.0.lock())
+    }
+    fn set(&self, time: &CalendarTime) -> unix::Result<()> {
+        *self.0.lock() = *time;
+        Ok(())
+    }
+}
 
 impl Environment for MachineEnvironment {
     fn realtime(&self) -> Timestamp {
@@ -58,6 +73,9 @@ impl Environment for MachineEnvironment {
     fn set_realtime(&self, time: Timestamp) -> unix::Result<()> {
         self.2.fetch_add(time.seconds - self.realtime().seconds, Ordering::Relaxed);
         Ok(())
+    }
+    fn hardware_clock(&self) -> Option<&dyn HardwareClock> {
+        Some(&self.3)
     }
     fn monotonic(&self) -> Duration {
         Duration::from_micros(self.0.now())
@@ -176,8 +194,13 @@ impl World {
     pub(crate) fn with_seeding(frames: u32, seeding: Arc<Seeding>) -> Rc<World> {
         let machine = Simulated::new(frames);
         let vm = Vm::new(machine.clone()).unwrap();
-        let environment: Arc<dyn Environment> =
-            Arc::new(MachineEnvironment(machine.clone(), seeding, AtomicI64::new(0)));
+        let noon = CalendarTime { year: 2001, month: 9, day: 9, hour: 12, minute: 0, second: 0 };
+        let environment: Arc<dyn Environment> = Arc::new(MachineEnvironment(
+            machine.clone(),
+            seeding,
+            AtomicI64::new(0),
+            StandingClock(SpinLock::new(noon)),
+        ));
         let memory = Arc::new(ObjectProvider(vm.clone()));
         let options = TmpfsOptions { mode: Mode::new(0o755), ..TmpfsOptions::for_memory(u64::from(frames)) };
         let root = Tmpfs::new(&options, memory, environment.clone()).unwrap();

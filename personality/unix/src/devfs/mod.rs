@@ -4,6 +4,7 @@
 mod tests;
 
 use crate::file::{DeviceDriver, FileObject, Io, Positions};
+use crate::hardware_clock::ClockDriver;
 use crate::poll::{PollQueue, Readiness};
 use crate::tmpfs::{Tmpfs, TmpfsOptions};
 use crate::tty::{CONSOLE_MAJOR, Ptys, Terminal, TerminalFile, VirtualConsoles};
@@ -83,6 +84,9 @@ const NODES: &[(&str, u16, u32, u32)] = &[
     ("ptmx", 0o666, 5, 2),
 ];
 
+/// The number of /dev/rtc0. Its first half is the first that Linux gives to devices without one.
+pub const HARDWARE_CLOCK: DeviceNumber = DeviceNumber { major: 254, minor: 0 };
+
 /// Registers the drivers and makes the file system for /dev; returns its root directory, which has
 /// the directories `pts` and `shm` as mount points.
 pub async fn make(
@@ -113,10 +117,15 @@ pub async fn make(
     for terminal in terminals.named() {
         vfs.register_device(false, terminal.number(), Arc::new(LineDriver { terminal: terminal.clone() }));
     }
+    let has_clock = environment.hardware_clock().is_some();
+    if has_clock {
+        let driver = ClockDriver { environment: environment.clone(), is_open: Arc::default() };
+        vfs.register_device(false, HARDWARE_CLOCK, Arc::new(driver));
+    }
     let options =
         TmpfsOptions { kind: "devtmpfs", mode: Mode::new(0o755), ..TmpfsOptions::for_memory(memory_pages) };
     let root = Tmpfs::new(&options, memory, environment)?;
-    fill(&root, &terminals, additions).await?;
+    fill(&root, &terminals, has_clock, additions).await?;
     vfs.disks.set_directory(root.clone()).await?;
     let only = root.clone();
     vfs.register_file_system("devtmpfs", Arc::new(move |_: &[u8]| Ok(only.clone())));
@@ -128,10 +137,11 @@ fn to_tty_group() -> AttributeChange {
     AttributeChange { group: Some(5), ..Default::default() }
 }
 
-async fn fill(root: &VnodeRef, terminals: &Terminals, additions: Additions) -> Result<()> {
+async fn fill(root: &VnodeRef, terminals: &Terminals, has_clock: bool, additions: Additions) -> Result<()> {
     let owned = |mode| NewAttributes { mode: Mode::new(mode), user: 0, group: 0, account: None, lists: None };
     let own = NODES.iter().map(|&(name, mode, major, minor)| (name, mode, DeviceNumber { major, minor }));
-    for (name, mode, number) in own.chain(additions.nodes.iter().copied()) {
+    let clock = has_clock.then_some(("rtc0", 0o600, HARDWARE_CLOCK));
+    for (name, mode, number) in own.chain(clock).chain(additions.nodes.iter().copied()) {
         let node = NewNode::Special(FileType::CharacterDevice, number);
         let made = root.create(name.as_bytes(), node, owned(mode)).await?;
         if matches!(name, "tty" | "ptmx") {
