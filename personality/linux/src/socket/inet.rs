@@ -127,16 +127,36 @@ pub(super) async fn send(
 
 /// Applies a control message of a send. `EINVAL` for one that does not exist.
 fn apply(flags: &mut SendFlags, level: u32, kind: u32, data: &[u8]) -> Result<()> {
-    let small = || u8::try_from(data.i32_at(0)?).map_err(|_| Error::EINVAL);
+    // A number of IPv6 is an int, and -1 is the socket's own (RFC 3542, 6.3 and 6.5).
+    let number_v6 = || match data.len() {
+        4 if data.i32_at(0)? == -1 => Ok(None),
+        4 => u8::try_from(data.i32_at(0)?).map(Some).map_err(|_| Error::EINVAL),
+        _ => Err(Error::EINVAL),
+    };
+    let number_v4 = || match data {
+        &[byte] => Ok(byte),
+        data if data.len() == 4 => u8::try_from(data.i32_at(0)?).map_err(|_| Error::EINVAL),
+        _ => Err(Error::EINVAL),
+    };
     let (interface, source) = match (level, kind) {
         (LEVEL_V4, 8) => packet_info_v4(data)?,
         (LEVEL_V6, 50) => packet_info_v6(data)?,
-        (LEVEL_V4, 2) | (LEVEL_V6, 52) => {
-            flags.hops = Some(small()?);
+        (LEVEL_V4, 1) => {
+            flags.traffic_class = Some(number_v4()?);
             return Ok(());
         }
-        (LEVEL_V4, 1) | (LEVEL_V6, 67) => {
-            flags.traffic_class = Some(small()?);
+        (LEVEL_V4, 2) => {
+            // Only the type of service may be one byte.
+            let hops = if data.len() == 4 { number_v4()? } else { 0 };
+            flags.hops = Some(hops).filter(|&hops| hops > 0);
+            return flags.hops.map(drop).ok_or(Error::EINVAL);
+        }
+        (LEVEL_V6, 52) => {
+            flags.hops = number_v6()?;
+            return Ok(());
+        }
+        (LEVEL_V6, 67) => {
+            flags.traffic_class = number_v6()?;
             return Ok(());
         }
         (LEVEL_V4 | LEVEL_V6, _) => return Err(Error::EINVAL),
@@ -283,4 +303,36 @@ fn receive_error(socket: &InetSocket, to: &mut dyn UserBuffer) -> Result<Receive
         shown: MessageFlags::ERROR_QUEUE,
         ..Received::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hops_and_traffic_class_of_a_message_are_those_of_rfc_3542() {
+        let apply = |level, kind, data: &[u8]| {
+            let mut flags = SendFlags::default();
+            apply(&mut flags, level, kind, data).map(|()| (flags.hops, flags.traffic_class))
+        };
+        let int = |value: i32| value.to_le_bytes();
+        assert_eq!(apply(LEVEL_V6, 52, &int(0)), Ok((Some(0), None)));
+        assert_eq!(apply(LEVEL_V6, 52, &int(-1)), Ok((None, None)));
+        assert_eq!(apply(LEVEL_V6, 67, &int(255)), Ok((None, Some(255))));
+        assert_eq!(apply(LEVEL_V6, 67, &int(-1)), Ok((None, None)));
+        assert_eq!(apply(LEVEL_V4, 1, &int(16)), Ok((None, Some(16))));
+        assert_eq!(apply(LEVEL_V4, 1, &[16]), Ok((None, Some(16))));
+        assert_eq!(apply(LEVEL_V4, 2, &int(1)), Ok((Some(1), None)));
+        for (level, kind, data) in [
+            (LEVEL_V6, 52, &int(256)[..]),
+            (LEVEL_V6, 52, &int(-2)),
+            (LEVEL_V6, 67, &[0; 5]),
+            (LEVEL_V6, 67, &[0]),
+            (LEVEL_V4, 1, &int(-1)),
+            (LEVEL_V4, 2, &int(0)),
+            (LEVEL_V4, 2, &[1]),
+        ] {
+            assert_eq!(apply(level, kind, data), Err(Error::EINVAL), "{level} {kind} {data:?}");
+        }
+    }
 }
