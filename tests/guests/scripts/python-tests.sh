@@ -29,4 +29,4 @@ python3 run.py test_bufio test_dbm_dumb test_epoll test_fcntl test_file test_fil
     test_pathlib test_pipes test_poll test_popen test_posix test_posixpath test_pty test_pwd \
     test_resource test_sched test_select test_selectors test_shelve test_shutil test_spwd \
     test_stat test_syslog test_tempfile test_thread test_threadedtempfile test_threading_local \
-    test_threadsignals test_time test_wait3 test_wait4 test_signal test_eintr
+    test_threadsignals test_time test_wait3 test_wait4 test_signal test_eintr test_threading
