@@ -1,5 +1,5 @@
 use super::*;
-use crate::file::{LockKind, LockRange};
+use crate::file::{LockKind, LockMaker, LockRange};
 use crate::testing::{World, account, pipe};
 use crate::vfs::OpenFlags;
 use proptest::prelude::*;
@@ -65,8 +65,9 @@ fn closing_any_descriptor_of_a_file_releases_its_record_locks() {
     }
     let locks = &t.get(0).unwrap();
     let locks = &locks.hooks().unwrap().locks;
+    let by = LockMaker { process: 1, file: 0 };
     let lock =
-        || locks.try_set(&account(), t.lock_owner(), 1, Some(LockKind::Exclusive), LockRange::ALL).unwrap();
+        || locks.try_set(&account(), t.lock_owner(), by, Some(LockKind::Exclusive), LockRange::ALL).unwrap();
     lock();
     let child = t.copy().unwrap();
     child.close(0).unwrap();

@@ -71,7 +71,8 @@ fn set(thread: ThreadId, breakpoints: Breakpoints) {
 /// Lets the thread go on with `message`. Returns its exception, or `None`: it has come to its end.
 fn go(thread: ThreadId, message: Message) -> Option<[u64; exception::WORDS]> {
     let received = ipc::call(thread, message).expect("the thread comes back");
-    if received.tag != TAG {
+    // The tag says also whether the message comes from another processor.
+    if received.tag.label() != TAG.label() {
         assert_eq!(received.tag.label(), 1);
         return None;
     }
@@ -113,10 +114,11 @@ fn writes() {
 }
 
 fn reads() {
+    // With several processors the emulator misses locked accesses where reads are watched, too.
     let body = || {
-        WORDS[0].load(Ordering::SeqCst);
-        WORDS[1].load(Ordering::SeqCst);
-        WORDS[1].store(3, Ordering::SeqCst);
+        WORDS[0].load(Ordering::Relaxed);
+        WORDS[1].load(Ordering::Relaxed);
+        WORDS[1].store(3, Ordering::Relaxed);
     };
     let thread = waiting(&confined::space(), body);
     // The third and the fourth breakpoint: accesses to either word.
@@ -299,14 +301,14 @@ fn own_alone() {
         loop {
             let received = ipc::call(thread, message).expect("the thread comes back");
             message = match received.tag.label() {
-                1 if received.tag != TAG => break,
+                1 => break,
                 2 => {
                     ipc::call(partner, Message::new(0)).expect("the partner answers, and does not stop");
                     WORDS[0].store(2, Ordering::SeqCst);
                     Message::new(0)
                 }
                 _ => {
-                    assert_eq!((received.tag, received.word(NUMBER - 1)), (TAG, 1));
+                    assert_eq!((received.tag.label(), received.word(NUMBER - 1)), (TAG.label(), 1));
                     count += 1;
                     let words: [u64; exception::REPLY_WORDS] =
                         core::array::from_fn(|index| received.word(index));
