@@ -116,3 +116,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_room_of_a_table_grows_in_steps_and_a_copy_is_no_larger_than_needed() {
+    let t = DescriptorTable::new();
+    assert_eq!(t.room(), 64);
+    t.insert(file(), false, 9).unwrap();
+    for (descriptor, room) in [(63, 64), (64, 128), (127, 128), (128, 256), (300, 512), (700, 1024)] {
+        t.duplicate_to(0, descriptor, false, 1024).unwrap();
+        assert_eq!(t.room(), room, "{descriptor}");
+    }
+    t.close_range(200, u32::MAX, false).unwrap();
+    assert_eq!((t.room(), t.copy().unwrap().room()), (1024, 256));
+    t.close_range(0, u32::MAX, false).unwrap();
+    let copy = t.copy().unwrap();
+    assert_eq!((copy.room(), copy.insert(file(), false, 9)), (64, Ok(0)));
+}

@@ -313,7 +313,7 @@ fn set(
     }
     if let Some(kind) = kind {
         let after = list[first..index].partition_point(|held| held.lock.range.start < merged.start);
-        list.insert(first + after, held(RecordLock { owner, by, kind, range: merged }));
+        list.insert(first + after, held(RecordLock { owner, by: maker.unwrap_or(by), kind, range: merged }));
     }
     Ok(shrunk)
 }
@@ -438,6 +438,28 @@ mod tests {
         );
         set(A, None, 0, 30);
         assert_eq!(first(0), range(40, 50));
+    }
+
+    #[test]
+    fn a_lock_that_grows_is_still_that_of_the_open_file_that_made_it() {
+        let table = LockTable::default();
+        let set = |file, kind, from, to| {
+            let by = LockMaker { process: 1, file };
+            table.try_set(&account(), A, by, Some(kind), range(from, to)).unwrap();
+        };
+        set(7, LockKind::Shared, 10, 15);
+        set(8, LockKind::Shared, 15, 20);
+        set(8, LockKind::Exclusive, 30, 40);
+        let made = |file| table.made_by(file, A).into_iter().map(|(lock, _)| lock.range).collect::<Vec<_>>();
+        assert_eq!((made(7), made(8)), (vec![range(10, 20)], vec![range(30, 40)]));
+        assert!(table.made_by(7, B).is_empty(), "the locks of another process");
+        let file = LockOwner::Description(7);
+        table.try_lock_whole(file, LockMaker { process: 2, file: 7 }, Some(LockKind::Shared)).unwrap();
+        let all = table.made_by(7, A);
+        assert_eq!(
+            all.iter().map(|(lock, is_whole)| (lock.by.process, *is_whole)).collect::<Vec<_>>(),
+            [(2, true), (1, false)]
+        );
     }
 
     #[test]
