@@ -40,8 +40,8 @@ impl Tcb {
 /// its registers. Breakpoints of which none is enabled are forgotten.
 pub fn set(state: &'static ExtendedState, breakpoints: &ProgramBreakpoints) {
     let (had, has) = (arch::read_breakpoints(state).are_enabled(), breakpoints.are_enabled());
-    // The thread's processor switches by the general path before the thread has breakpoints. Another
-    // to which the thread goes finds the count when it takes in the thread.
+    // The thread's processor switches without the assembly before the thread has breakpoints.
+    // Another processor to which the thread goes finds the count when it takes in the thread.
     if has && !had && THREADS.fetch_add(1, Ordering::Relaxed) == 0 {
         tell_all();
     }
