@@ -122,11 +122,12 @@ fn send_home() {
 pub fn receive_requests() -> Next {
     let this = processor::this();
     arch::serve_requests();
-    this.update_fast_path();
     let interrupted = this.current.take();
     // The request queue for threads is emptied first: interrupts that were handed over before these
     // threads are in the other request queue then.
     let mut threads = this.public.threads.take();
+    // What the threads bring with them may forbid the fast path.
+    this.update_fast_path();
     if interrupted.is_none()
         && !this.public.interrupts.has_requests()
         && let Some(request) = threads.take_only()
@@ -214,11 +215,13 @@ const ADMITTED_PER_POLL: usize = 2;
 /// Takes in the cross-processor requests: interrupts are delivered, threads go into the ring of
 /// arrived threads. Returns whether that is all; `false`: an interrupt is pending.
 fn let_in() -> bool {
-    let Processor { arriving, public, .. } = processor::this();
+    let this = processor::this();
+    let Processor { arriving, public, .. } = this;
     loop {
         let mut threads = arriving.threads.take();
         if threads.is_empty() && public.threads.has_requests() {
             threads = public.threads.take();
+            this.update_fast_path();
         }
         // Interrupts that were handed over before these threads are in the other request queue now.
         let done = let_interrupts_in() && let_threads_in(&mut threads);

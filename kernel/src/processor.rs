@@ -11,7 +11,7 @@ use crate::scheduler::{Scheduler, quantum};
 use crate::space::Space;
 use crate::sync::delay::{self, Point};
 use crate::sync::{ActiveRoot, Requested, SharedFlag};
-use crate::thread::{Followers, ThreadRef};
+use crate::thread::{Followers, ThreadRef, breakpoints};
 
 /// One processor's part of the kernel. Only that processor touches it, with interrupts off, except
 /// for the public part.
@@ -28,7 +28,7 @@ pub struct Processor {
     pub loaded_thread: Cell<Option<ThreadRef>>,
     /// Whether system calls may take the fast path. Off by boot option, while events are traced
     /// that it would miss, and while a thread has a finite total quantum, whose use it would not
-    /// count.
+    /// count. While a thread has breakpoints, only the portable one is allowed.
     pub fast_path: Cell<bool>,
     /// The fast paths that are allowed now.
     allowed: Cell<FastPath>,
@@ -61,6 +61,8 @@ impl Processor {
     pub fn update_fast_path(&self) {
         let allowed = !FAST_PATH_FORBIDDEN.get() && !quantum::are_finite();
         let allowed = if allowed { config::get().fast_path } else { FastPath::Off };
+        // The assembly does not switch breakpoints.
+        let allowed = if breakpoints::are_set() { allowed.min(FastPath::Portable) } else { allowed };
         if self.allowed.replace(allowed) != allowed {
             self.fast_path.set(allowed >= FastPath::Portable);
             arch::allow_fast_entry(allowed == FastPath::Assembly);

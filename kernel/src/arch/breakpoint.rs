@@ -39,3 +39,11 @@ pub struct DebugStatus {
     /// The exception came after a single step: one instruction has been executed.
     pub step: bool,
 }
+
+impl DebugStatus {
+    /// The same as in DR6.
+    pub fn bits(self) -> u64 {
+        const SINGLE_STEP: u64 = 1 << 14;
+        u64::from(self.breakpoints) | if self.step { SINGLE_STEP } else { 0 }
+    }
+}

@@ -9,10 +9,12 @@ pub mod extended_image;
 pub mod local_apic;
 pub mod page_entry;
 pub mod port_instruction;
+mod program_breakpoints;
 
 pub use breakpoint::{BREAKPOINTS, Breakpoint, DebugStatus, RESUME_FLAG, STEP_FLAG, StopAt};
 pub use crash::Crash;
 pub use exit::is_canonical;
+pub use program_breakpoints::ProgramBreakpoints;
 
 #[cfg(not(target_os = "none"))]
 mod host;

@@ -1,8 +1,9 @@
 //! Breakpoints and single steps.
 //!
 //! A breakpoint is an address in whatever space is loaded: the processor watches it, nothing is
-//! written into programs. It holds on the processor that it was set on. The debugger's own work
-//! meets none: they are off while it is entered.
+//! written into programs. It holds on the processor that it was set on, and there programs have
+//! none of their own meanwhile. The debugger's own work meets none: they are off while it is
+//! entered.
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -117,8 +118,8 @@ pub(super) fn stop_thread(thread: ThreadRef) {
 
 /// A debug exception of the current thread at user level: `false` if it is the program's own
 /// affair.
-pub fn user_debug_exception(current: ThreadRef) -> bool {
-    let Some(reason) = reason(current.id().number()) else { return false };
+pub fn user_debug_exception(status: DebugStatus, current: ThreadRef) -> bool {
+    let Some(reason) = reason(status, current.id().number()) else { return false };
     console::print(format_args!("{reason} thread {}\n", Id(current.id())));
     stop_thread(current);
     true
@@ -126,8 +127,13 @@ pub fn user_debug_exception(current: ThreadRef) -> bool {
 
 /// A debug exception in the kernel, at `address`: the flags to go on with, or `None` if the
 /// debugger did not ask for it.
-pub fn kernel_debug_exception(address: u64, frame: &impl fmt::Display, flags: u64) -> Option<u64> {
-    let reason = reason(KERNEL)?;
+pub fn kernel_debug_exception(
+    status: DebugStatus,
+    address: u64,
+    frame: &impl fmt::Display,
+    flags: u64,
+) -> Option<u64> {
+    let reason = reason(status, KERNEL)?;
     console::print(format_args!("{reason} the kernel at {address:#018x}\n{frame}\n"));
     let step = enter_debugger(Stopped::Kernel) == Resume::Step;
     STEPPING.store(if step { KERNEL } else { NO_THREAD }, Ordering::Relaxed);
@@ -135,8 +141,8 @@ pub fn kernel_debug_exception(address: u64, frame: &impl fmt::Display, flags: u6
 }
 
 /// Why thread `number` has caused a debug exception, if that is one of the debugger's.
-fn reason(number: u32) -> Option<Reason> {
-    let DebugStatus { breakpoints, step } = arch::take_debug_status();
+fn reason(status: DebugStatus, number: u32) -> Option<Reason> {
+    let DebugStatus { breakpoints, step } = status;
     let table = *TABLE.lock();
     let met = (0..BREAKPOINTS).find(|&number| breakpoints & 1 << number != 0 && table[number].is_some());
     let stepped = step && STEPPING.load(Ordering::Relaxed) == number;

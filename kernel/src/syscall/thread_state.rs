@@ -7,14 +7,15 @@ use x2::protocol::exception;
 use x2::{ErrorCode, Rights, utcb};
 
 use super::{Call, Entry, Object, arguments, object, return_result, schedule};
-use crate::arch;
 use crate::arch::extended_image::{EXTENDED_STATE_HEADER_END, ExtendedImage};
+use crate::arch::{self, ProgramBreakpoints};
 use crate::mapping;
 use crate::processor;
 use crate::scheduler::Next;
 use crate::space::Space;
 use crate::thread::{
-    Continuation, Here, IpcKind, Tcb, ThreadRef, Utcb, flag, ipc, lifecycle, redirect, user_memory,
+    Continuation, Here, IpcKind, Tcb, ThreadRef, Utcb, breakpoints, flag, ipc, lifecycle, redirect,
+    user_memory,
 };
 use crate::trace::{self, Event};
 
@@ -25,6 +26,9 @@ const PAGER: usize = 22;
 
 const INTEGER: u64 = control::READ_REGISTERS | control::WRITE_REGISTERS;
 const EXTENDED: u64 = control::READ_EXTENDED | control::WRITE_EXTENDED;
+const BREAKPOINTS: u64 = control::READ_BREAKPOINTS | control::WRITE_BREAKPOINTS;
+/// What needs a thread that does not run.
+const STATE: u64 = INTEGER | EXTENDED | BREAKPOINTS;
 
 /// MR0 to MR20.
 type Words = [u64; redirect::FULL_WORDS + 1];
@@ -46,13 +50,15 @@ struct Fetched {
     registers: Words,
     /// The extended state.
     image: Option<ExtendedImage>,
+    /// The breakpoints.
+    breakpoints: Option<ProgramBreakpoints>,
 }
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
     let entry = Entry::of_handler();
     let arguments = arguments::ThreadState::of(current);
     let id = arguments.thread();
-    let mut fetched = Fetched { registers: [0; redirect::FULL_WORDS + 1], image: None };
+    let mut fetched = Fetched { registers: [0; redirect::FULL_WORDS + 1], image: None, breakpoints: None };
     let request = match object(&entry, current, id, Call::ThreadState) {
         Object::Elsewhere(next) => return next,
         Object::Here(thread) if id.is_global() => decode(current, thread, &mut fetched),
@@ -87,7 +93,7 @@ fn decode<'entry>(
         return Err(ErrorCode::InvalidThread);
     }
     let control = arguments.control();
-    if control & !control::ALL != 0 || control & (INTEGER | EXTENDED) != 0 && runs(&thread) {
+    if control & !control::ALL != 0 || control & STATE != 0 && runs(&thread) {
         return Err(ErrorCode::InvalidParameter);
     }
     if control & control::WRITE_REGISTERS != 0 {
@@ -98,22 +104,35 @@ fn decode<'entry>(
             return Err(ErrorCode::InvalidParameter);
         }
     }
+    if control & control::WRITE_BREAKPOINTS != 0 {
+        let word = |index| words.read(utcb::message_register(index));
+        let breakpoints = ProgramBreakpoints {
+            addresses: core::array::from_fn(|index| word(control::BREAKPOINT_ADDRESSES + index)),
+            control: word(control::BREAKPOINT_CONTROL),
+            status: 0,
+        };
+        if !breakpoints.are_valid() {
+            return Err(ErrorCode::InvalidParameter);
+        }
+        fetched.breakpoints = Some(breakpoints);
+    }
     let (buffer, mut size) = (arguments.buffer(), 0);
     if control & EXTENDED != 0 {
         size = usize::try_from(arguments.size()).unwrap_or(usize::MAX).min(arch::extended_state_size());
         if size < EXTENDED_STATE_HEADER_END {
             return Err(ErrorCode::InvalidParameter);
         }
-        fetched.image = decode_image(own, &thread, control, buffer, size)?;
+        fetched.image = decode_image(own, control, buffer, size)?;
+    }
+    if fetched.image.is_some() || fetched.breakpoints.is_some_and(|new| new.are_enabled()) {
+        provide_room(&thread)?;
     }
     Ok(Request { thread, words, control, buffer, size })
 }
 
-/// Checks the buffer, and fetches and checks what is to be written; makes sure that the thread has
-/// room for it.
+/// Checks the buffer, and fetches and checks what is to be written.
 fn decode_image(
     own: &Space,
-    thread: &Here<'_>,
     control: u64,
     buffer: u64,
     size: usize,
@@ -130,6 +149,11 @@ fn decode_image(
     if !image.is_valid(size, arch::extended_components()) {
         return Err(ErrorCode::InvalidParameter);
     }
+    Ok(Some(image))
+}
+
+/// Makes sure that the thread has room for extended registers and breakpoints.
+fn provide_room(thread: &Here<'_>) -> Result<(), ErrorCode> {
     if thread.extended_state.get().is_none() {
         let state = mapping::or_from_spare(|| arch::allocate_extended_state(thread.account.get()));
         let state = state.map_err(|_| ErrorCode::NoMemory)?;
@@ -137,7 +161,7 @@ fn decode_image(
         lifecycle::forget_loaded(thread.for_queues());
         thread.extended_state.set(Some(state));
     }
-    Ok(Some(image))
+    Ok(())
 }
 
 /// Whether the thread runs at user level, or would if it were given the processor.
@@ -167,8 +191,8 @@ fn are_user_addresses(thread: &Tcb, words: &Words) -> bool {
 /// bytes of extended state were read.
 fn perform(current: ThreadRef, request: &Request<'_>, fetched: &Fetched) -> usize {
     let &Request { ref thread, words, control, buffer, size } = request;
-    if control & (INTEGER | EXTENDED) != 0 {
-        // FS base and extended state may still be in the processor.
+    if control & STATE != 0 {
+        // FS base, extended state and breakpoints may still be in the processor.
         lifecycle::forget_loaded(thread.for_queues());
     }
     let mut read = 0;
@@ -186,9 +210,17 @@ fn perform(current: ThreadRef, request: &Request<'_>, fetched: &Fetched) -> usiz
         let present = thread.extended_state.get().map_or_else(ExtendedImage::new, arch::read_extended_state);
         read = user_memory::write(own, buffer, &present.bytes()[..size]);
     }
+    if control & control::READ_BREAKPOINTS != 0 {
+        let ProgramBreakpoints { addresses, control, status } =
+            thread.breakpoints().unwrap_or(ProgramBreakpoints::NONE);
+        let first = control::BREAKPOINT_ADDRESSES;
+        for (word, index) in addresses.into_iter().chain([control, status]).zip(first..) {
+            words.write(utcb::message_register(index), word);
+        }
+    }
     if control & control::WRITE_REGISTERS != 0 {
         let words = &fetched.registers;
-        ipc::set_exception_registers(thread, |index| words[index]);
+        ipc::set_exception_registers(thread.for_queues(), |index| words[index]);
         for index in [redirect::FS_BASE, redirect::GS_BASE] {
             redirect::set_base(thread.for_queues(), index, words[index]);
         }
@@ -196,6 +228,9 @@ fn perform(current: ThreadRef, request: &Request<'_>, fetched: &Fetched) -> usiz
     }
     if let (Some(image), Some(state)) = (&fetched.image, thread.extended_state.get()) {
         arch::write_extended_state(state, image);
+    }
+    if let (Some(new), Some(state)) = (&fetched.breakpoints, thread.extended_state.get()) {
+        breakpoints::set(state, new);
     }
     if control & control::SET_EXCEPTION_HANDLER != 0 {
         thread.set_exception_handler(words.read_id(utcb::message_register(EXCEPTION_HANDLER)));

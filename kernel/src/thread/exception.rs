@@ -3,7 +3,8 @@
 
 use x2::kip;
 
-use super::{Continuation, IpcKind, ThreadRef, fault, ipc, port_fault, redirect, user_memory};
+use super::{Continuation, IpcKind, ThreadRef, breakpoints, fault, ipc, port_fault, redirect, user_memory};
+use crate::arch::{DebugStatus, ProgramBreakpoints, RESUME_FLAG};
 use crate::scheduler::Next;
 use crate::space::Space;
 use crate::trace::{self, Event};
@@ -42,7 +43,7 @@ pub fn raised(current: ThreadRef, vector: u64, error_code: u64) -> Next {
     }
     let handled = match vector {
         vector::INVALID_OPCODE if !is_confined(current) => kernel_interface(current),
-        vector::DEBUG => kdb::user_debug_exception(current),
+        vector::DEBUG => return debug_exception(current),
         vector::DEVICE_NOT_AVAILABLE => use_extended_state(current),
         BREAKPOINT if may_use_debugger(current) => return kdb::user_breakpoint(current),
         GENERAL_PROTECTION => match port_fault::general_protection(current) {
@@ -52,6 +53,28 @@ pub fn raised(current: ThreadRef, vector: u64, error_code: u64) -> Next {
         _ => false,
     };
     if handled { Next::Return } else { report_exception(current, vector, error_code) }
+}
+
+/// A step or a breakpoint of the current thread: the kernel debugger's, or the program's own affair.
+fn debug_exception(current: ThreadRef) -> Next {
+    let status = arch::take_debug_status();
+    if kdb::user_debug_exception(status, current) {
+        return Next::Return;
+    }
+    let own = current.breakpoints().unwrap_or(ProgramBreakpoints::NONE);
+    let reached = own.enabled_of(status.breakpoints);
+    if reached == 0 && status.breakpoints != 0 && !status.step {
+        // The debugger's, which was removed on another processor and is still in this one.
+        current.registers.rflags.set(current.registers.rflags.get() | RESUME_FLAG);
+        return Next::Return;
+    }
+    if own.stop_before_instruction(reached) {
+        // The thread would stop again before it has done anything.
+        current.registers.rflags.set(current.registers.rflags.get() | RESUME_FLAG);
+    }
+    let status = DebugStatus { breakpoints: reached, ..status }.bits();
+    breakpoints::note_status(current, status);
+    report_exception(current, vector::DEBUG, status)
 }
 
 /// Reports an exception to the current thread's handler; without one the thread is halted.

@@ -13,7 +13,8 @@ use x2::{ThreadId, utcb};
 use super::table::threads;
 use super::tcb::{TCB_SIZE, Tcb, mark, own_gs_base};
 use super::transfer_record::{TRANSFER_RECORD_SIZE, TransferRecord, Work};
-use super::{Continuation, Found, ThreadRef, Utcb, ipc};
+use super::{Continuation, Found, ThreadRef, Utcb, breakpoints, ipc};
+use crate::arch::ProgramBreakpoints;
 use crate::mapping::{Cursor, Progress};
 use crate::memory::{Account, ObjectSlab, OutOfMemory, Use};
 use crate::scheduler::timeouts::NEVER;
@@ -424,6 +425,7 @@ pub fn remove(thread: ThreadRef, number: u32) -> Option<SpaceRef> {
     thread.set_continuation(Continuation::Inactive);
     threads().set(number, None);
     if let Some(state) = thread.extended_state.take() {
+        breakpoints::set(state, &ProgramBreakpoints::NONE);
         arch::free_extended_state(state, thread.account.get());
     }
     thread.space.set(None);

@@ -1,6 +1,7 @@
 //! Threads: what one is ([`Tcb`]), how it is named ([`table`]), what it waits for
 //! ([`Continuation`]) and its IPC.
 
+pub mod breakpoints;
 mod continuation;
 pub mod exception;
 pub mod fault;

@@ -141,6 +141,17 @@ impl Registers {
     }
 }
 
+/// The breakpoints of a thread, in the formats of the debug registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Breakpoints {
+    /// The addresses, as in DR0 to DR3: of the user area.
+    pub addresses: [u64; 4],
+    /// Which are enabled, conditions and sizes, as bits 0 to 7 and 16 to 31 of DR7.
+    pub control: u64,
+    /// Why the thread's last debug exception came, as in DR6. It is only read.
+    pub status: u64,
+}
+
 /// Makes the system call ThreadState without a buffer: `control` must not have the bits for
 /// extended state.
 ///
@@ -214,6 +225,31 @@ pub unsafe fn write_all(thread: ThreadId, registers: &Registers, image: &[u8]) -
     let (result, ..) =
         unsafe { syscall::thread_state(thread.raw(), control, image.as_ptr() as u64, image.len() as u64) };
     thread::check(result)
+}
+
+/// Reads the breakpoints of a thread that does not run, in an owned space. The caller's message
+/// registers are overwritten.
+pub fn read_breakpoints(thread: ThreadId) -> thread::Result<Breakpoints> {
+    // SAFETY: the call only reads; it changes nothing of the thread.
+    unsafe { call(thread, thread_state::READ_BREAKPOINTS) }?;
+    Ok(Breakpoints {
+        addresses: core::array::from_fn(|index| {
+            utcb::message_register(thread_state::BREAKPOINT_ADDRESSES + index)
+        }),
+        control: utcb::message_register(thread_state::BREAKPOINT_CONTROL),
+        status: utcb::message_register(thread_state::BREAKPOINT_STATUS),
+    })
+}
+
+/// Sets the breakpoints of a thread that does not run, in an owned space: it causes a debug
+/// exception (1) at each. The caller's message registers are overwritten.
+pub fn write_breakpoints(thread: ThreadId, breakpoints: &Breakpoints) -> thread::Result<State> {
+    for (address, index) in breakpoints.addresses.into_iter().zip(thread_state::BREAKPOINT_ADDRESSES..) {
+        utcb::set_message_register(index, address);
+    }
+    utcb::set_message_register(thread_state::BREAKPOINT_CONTROL, breakpoints.control);
+    // SAFETY: no register changes with which the thread continues.
+    unsafe { call(thread, thread_state::WRITE_BREAKPOINTS) }
 }
 
 /// Sets the exception handler and the pager of an owned thread; `None` leaves one unchanged.

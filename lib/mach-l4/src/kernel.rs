@@ -9,6 +9,7 @@ use l4::x2::control::{ExchangeControl, ThreadState, UNCHANGED};
 use l4::x2::extension::MapItem;
 use l4::x2::{ErrorCode, ThreadId};
 use l4::{registers, thread, utcb};
+use mach::machine::Breakpoints;
 use mach::{KernError, KernResult};
 
 use crate::event::Words;
@@ -110,6 +111,18 @@ pub(crate) fn read_extended_state(thread: ThreadId, buffer: &mut [u8]) -> KernRe
 /// Writes the extended state of a thread that does not run.
 pub(crate) fn write_extended_state(thread: ThreadId, image: &[u8]) -> KernResult {
     extension::write_extended_state(thread, image).map_err(error)
+}
+
+/// Writes the breakpoints of a thread that does not run.
+pub(crate) fn write_breakpoints(thread: ThreadId, breakpoints: &Breakpoints) -> KernResult {
+    let Breakpoints { addresses, control } = *breakpoints;
+    let breakpoints = extension::Breakpoints { addresses, control, status: 0 };
+    extension::write_breakpoints(thread, &breakpoints).map(drop).map_err(error)
+}
+
+/// Why the last debug exception came of a thread with breakpoints that does not run.
+pub(crate) fn debug_status(thread: ThreadId) -> KernResult<u64> {
+    extension::read_breakpoints(thread).map(|breakpoints| breakpoints.status).map_err(error)
 }
 
 /// Sets priority and time slice of a thread; `time` is encoded as for the system call Schedule.

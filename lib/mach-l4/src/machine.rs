@@ -14,7 +14,8 @@ use l4::x2::extension::{MapAnswer, MapItem, MapOperation, SystemCallMode};
 use l4::x2::{Fpage, Rights, ThreadId};
 use macadamia_sync::SpinLock;
 use mach::machine::{
-    Frame, Machine, PAGE_SHIFT, PAGE_SIZE, PageStatus, PhysicalPage, PmapChange, PmapFull, Protection, Times,
+    Breakpoints, Frame, Machine, PAGE_SHIFT, PAGE_SIZE, PageStatus, PhysicalPage, PmapChange, PmapFull,
+    Protection, Times,
 };
 use mach::{KernError, KernResult};
 use rt::executor::{Executor, JoinHandle, Platform};
@@ -418,10 +419,11 @@ impl L4Machine {
     }
 }
 
-/// Resets the registers of a cached thread.
+/// Resets the registers of a cached thread. One that has breakpoints has extended state, too.
 fn renew(thread: ThreadId) -> KernResult {
     if kernel::write_registers(thread, &Registers([0; 20]))?.has_extended_state() {
         kernel::write_extended_state(thread, &initial_extended_state())?;
+        kernel::write_breakpoints(thread, &Breakpoints::default())?;
     }
     Ok(())
 }

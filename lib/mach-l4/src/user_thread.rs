@@ -25,7 +25,7 @@ use l4::x2::control::{DEFAULT_PRIORITY, DEFAULT_TIMESLICE, TimeControl};
 use l4::x2::{MessageTag, ThreadId, Time};
 use macadamia_sync::{SpinGuard, SpinLock};
 use mach::machine::{
-    Attempt, Event, ExecutionContext, NonblockingHandler, Resume, SystemCall, ThreadState, Times,
+    Attempt, Breakpoints, Event, ExecutionContext, NonblockingHandler, Resume, SystemCall, ThreadState, Times,
 };
 use mach::{KernError, KernResult};
 use rt::executor::TaskAssignment;
@@ -317,6 +317,14 @@ impl ExecutionContext for UserThread {
 
     fn set_extended_state(&self, image: &[u8]) -> KernResult {
         kernel::write_extended_state(self.0.id, whole_image(image, &mut initial_extended_state())?)
+    }
+
+    fn set_breakpoints(&self, breakpoints: &Breakpoints) -> KernResult {
+        kernel::write_breakpoints(self.0.id, breakpoints)
+    }
+
+    fn debug_status(&self) -> KernResult<u64> {
+        kernel::debug_status(self.0.id)
     }
 
     fn begin_handler(&self) -> KernResult<(ThreadState, Vec<u8>)> {

@@ -17,8 +17,8 @@ use mach::ipc::{Ipc, Limits, Name, NameRule};
 
 use mach::machine::buddy::Buddy;
 use mach::machine::{
-    Event, ExecutionContext, Frame, Machine, NonblockingHandler, PAGE_SHIFT, PAGE_SIZE, PageStatus,
-    PmapChange, PmapFull, Protection, Resume, SystemCall, ThreadState, Times,
+    Breakpoints, Event, ExecutionContext, Frame, Machine, NonblockingHandler, PAGE_SHIFT, PAGE_SIZE,
+    PageStatus, PmapChange, PmapFull, Protection, Resume, SystemCall, ThreadState, Times,
 };
 use mach::thread::PriorityRange;
 use mach::vm::{Placement, Vm, VmMap};
@@ -136,6 +136,12 @@ impl ExecutionContext for NoContext {
     }
     fn set_extended_state(&self, _: &[u8]) -> KernResult {
         Ok(())
+    }
+    fn set_breakpoints(&self, _: &Breakpoints) -> KernResult {
+        Ok(())
+    }
+    fn debug_status(&self) -> KernResult<u64> {
+        Ok(0)
     }
     fn begin_handler(&self) -> KernResult<(ThreadState, Vec<u8>)> {
         Ok(Default::default())

@@ -9,9 +9,9 @@ pub const UNCHANGED: u64 = u64::MAX;
 /// Privilege-free flags that a user may set: CF, PF, AF, ZF, SF, OF (X.2 rule 5.33).
 pub const USER_FLAGS: u64 = 1 | 1 << 2 | 1 << 4 | 1 << 6 | 1 << 7 | 1 << 11;
 
-/// The flags that a program changes by its own instructions: [`USER_FLAGS`], TF, DF, AC, ID. The
-/// answer to an exception and an owner (ThreadState) set them.
-pub const PROGRAM_FLAGS: u64 = USER_FLAGS | 1 << 8 | 1 << 10 | 1 << 18 | 1 << 21;
+/// The flags that a program changes by its own instructions: [`USER_FLAGS`], TF, DF, RF, AC, ID.
+/// The answer to an exception and an owner (ThreadState) set them.
+pub const PROGRAM_FLAGS: u64 = USER_FLAGS | 1 << 8 | 1 << 10 | 1 << 16 | 1 << 18 | 1 << 21;
 
 /// Control word of ExchangeRegisters (in), X.2 rule 5.24.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]

@@ -155,8 +155,18 @@ pub mod thread_state {
     pub const SET_EXCEPTION_HANDLER: u64 = 1 << 5;
     /// Set the pager to MR22.
     pub const SET_PAGER: u64 = 1 << 6;
+    /// Read the breakpoints into MR23..MR28.
+    pub const READ_BREAKPOINTS: u64 = 1 << 7;
+    /// Write the breakpoints from MR23..MR27.
+    pub const WRITE_BREAKPOINTS: u64 = 1 << 8;
     /// All defined bits.
-    pub const ALL: u64 = (1 << 7) - 1;
+    pub const ALL: u64 = (1 << 9) - 1;
+    /// Message register of the first of four breakpoints' addresses, as in DR0 to DR3.
+    pub const BREAKPOINT_ADDRESSES: usize = 23;
+    /// Message register: which breakpoints are enabled, their conditions and sizes, as in DR7.
+    pub const BREAKPOINT_CONTROL: usize = 27;
+    /// Message register: why the thread's last debug exception came, as in DR6.
+    pub const BREAKPOINT_STATUS: usize = 28;
     /// Result state, bit 4: halted. (Bits 0..3 are Schedule's state codes.)
     pub const IS_HALTED: u64 = 1 << 4;
     /// Result state: waits for the answer to a message that the kernel made in its name.

@@ -30,6 +30,10 @@ impl<M: Machine> Personality<M> for Unix {
         match exception.state.cause() {
             ExceptionCause::PageFault => thread.memory_exception(exception).await,
             ExceptionCause::NoExtendedState => thread.out_of_memory(),
+            ExceptionCause::Step => {
+                let address = thread.registers().map_or(0, |registers| registers.rip);
+                thread.force(thread.debug_exception(), ExceptionState { address, ..exception.state });
+            }
             cause => match fault_of(cause) {
                 Some(fault) => thread.force(fault, exception.state),
                 None => thread.lost(),
@@ -43,14 +47,16 @@ impl<M: Machine> Personality<M> for Unix {
 fn fault_of(cause: ExceptionCause) -> Option<Fault> {
     Some(match cause {
         ExceptionCause::Divide => Fault::IntegerDivide,
-        ExceptionCause::Step => Fault::Step,
         ExceptionCause::Breakpoint => Fault::Breakpoint,
         ExceptionCause::Overflow => Fault::IntegerOverflow,
         ExceptionCause::UndefinedInstruction => Fault::IllegalInstruction,
         ExceptionCause::Bound | ExceptionCause::Protection => Fault::NotCanonical,
         ExceptionCause::Segment | ExceptionCause::Stack | ExceptionCause::Alignment => Fault::Alignment,
         ExceptionCause::FloatingPoint => Fault::FloatInvalid,
-        ExceptionCause::NoExtendedState | ExceptionCause::PageFault | ExceptionCause::Other => return None,
+        ExceptionCause::NoExtendedState
+        | ExceptionCause::PageFault
+        | ExceptionCause::Step
+        | ExceptionCause::Other => return None,
     })
 }
 

@@ -411,7 +411,7 @@ impl Chooser<'_> {
     }
 
     fn thread_state(self) -> Registers {
-        let control = if self.random.one_in(8) { self.random.word() } else { self.random.below(1 << 7) };
+        let control = if self.random.one_in(8) { self.random.word() } else { self.random.below(1 << 9) };
         // Writes the words for the registers that the call sets.
         for index in 1..=20 {
             let value = match index {
@@ -424,6 +424,12 @@ impl Chooser<'_> {
         }
         utcb::set_message_register(21, self.thread());
         utcb::set_message_register(22, self.thread());
+        for index in 23..=26 {
+            utcb::set_message_register(index, self.address());
+        }
+        // Conditions for writes and accesses of a byte, mostly.
+        let breakpoints = if self.random.one_in(8) { self.random.word() } else { 0x3131_00ff };
+        utcb::set_message_register(27, breakpoints & self.random.one_of(&[0, 0xff, 0xf0f, u64::MAX]));
         let size = self.random.one_of(&[576, 832, 832, 4096, self.random.below(1000)]);
         // The state that is read overwrites the buffer, which is memory of the pool.
         let buffer = match self.random.below(4) {

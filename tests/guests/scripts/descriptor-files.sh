@@ -2,7 +2,7 @@
 # GUEST0930 /proc/PID/fdinfo of each kind of file
 export LC_ALL=C
 cat >/tmp/kinds.py <<'END_OF_PROGRAM'
-import ctypes, os, re, select, signal, socket, time
+import ctypes, fcntl, os, re, select, signal, socket, struct, time
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -83,6 +83,76 @@ for what, path in ('directory', own), ('file', f'{own}/{plain}'), ('no file', 's
             print(f'{what} {error.strerror}', flush=True)
         os._exit(0)
     os.wait()
+
+
+def locks(descriptor, who='self'):
+    with open(f'/proc/{who}/fdinfo/{descriptor}') as file:
+        lines = [line for line in file if line.startswith('lock:')]
+    for line in lines:
+        line = re.sub(r'[0-9a-f]+:[0-9a-f]+:\d+', 'FILE', line).replace(f' {os.getpid()} ', ' PID ')
+        print(line.replace(f' {os.getppid()} ', ' PARENT '), end='')
+    print(f'{len(lines)} locks', flush=True)
+
+
+OFD_SETLK, READ, WRITE, NONE = 37, 0, 1, 2
+
+
+def lock(descriptor, command, kind, start, length):
+    fcntl.fcntl(descriptor, command, struct.pack('hhqqi4x', kind, 0, start, length, 0))
+
+
+print('--- locks')
+first, second = (os.open('/tmp/file', os.O_RDWR) for _ in range(2))
+lock(first, fcntl.F_SETLK, READ, 10, 5)
+lock(first, fcntl.F_SETLK, WRITE, 100, 0)
+lock(first, fcntl.F_SETLK, WRITE, 2, 4)
+locks(first)
+locks(second)
+print('by another file of the process, beside and apart')
+lock(second, fcntl.F_SETLK, READ, 15, 5)
+lock(second, fcntl.F_SETLK, READ, 40, 1)
+lock(second, fcntl.F_SETLK, WRITE, 50, 10)
+lock(second, fcntl.F_SETLK, NONE, 53, 2)
+locks(first)
+locks(second)
+print('of the open file')
+os.close(os.dup(first))
+fcntl.flock(first, fcntl.LOCK_SH)
+fcntl.flock(second, fcntl.LOCK_SH)
+lock(first, OFD_SETLK, WRITE, 7, 1)
+lock(first, OFD_SETLK, READ, 1 << 40, 1 << 33)
+lock(first, fcntl.F_SETLK, READ, 20, 1)
+locks(first)
+locks(second)
+child = os.fork()
+if child == 0:
+    locks(first)
+    locks(second)
+    os._exit(0)
+os.waitpid(child, 0)
+fcntl.flock(first, fcntl.LOCK_UN)
+locks(first)
+os.close(second)
+locks(first)
+
+
+def size(who='self'):
+    with open(f'/proc/{who}/status') as file:
+        return next(line.split()[1] for line in file if line.startswith('FDSize'))
+
+
+print('--- room for descriptors')
+print(size())
+for number in 63, 64, 127, 128, 200, 300, 700:
+    os.dup2(0, number)
+    print(number, size())
+for number in 300, 700:
+    os.close(number)
+print('closed', size())
+if os.fork() == 0:
+    print('a copy', size(), flush=True)
+    os._exit(0)
+os.wait()
 print(oct(os.stat('/proc/self/fdinfo').st_mode), oct(os.stat(f'/proc/self/fdinfo/{plain}').st_mode))
 END_OF_PROGRAM
 python3 -u /tmp/kinds.py

@@ -26,7 +26,7 @@ const MODULES: [Program; 3] = [
 ];
 
 /// The programs in the images of guest tests, below /tests/bin.
-const TESTS: [Program; 19] = [
+const TESTS: [Program; 20] = [
     program("attack", "tests/guests/attack.c", "musl-gcc"),
     program("clocks", "tests/guests/clocks.c", "gcc"),
     program("file-signals", "tests/guests/file_signals.c", "gcc"),
@@ -46,6 +46,7 @@ const TESTS: [Program; 19] = [
     program("rights", "tests/guests/rights.c", "musl-gcc"),
     program("shares", "tests/guests/shares.c", "musl-gcc"),
     program("users", "tests/guests/users.c", "musl-gcc"),
+    program("watched", "tests/guests/watched.c", "musl-gcc"),
 ];
 
 /// The programs that measure, in the images of benchmarks.

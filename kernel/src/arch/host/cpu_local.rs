@@ -4,6 +4,7 @@
 use std::cell::Cell;
 
 use super::lines;
+use crate::arch::ProgramBreakpoints;
 use crate::arch::extended_image::{AVX, ExtendedImage, LARGEST_EXTENDED_STATE, X87_SSE};
 use crate::memory::{Account, OutOfMemory, PhysAddr};
 use crate::processor::{Processor, Public};
@@ -162,12 +163,22 @@ pub fn user_memory_to_virt(_address: PhysAddr) -> Option<*mut u8> {
     None
 }
 
-/// Extended registers, which threads of the model do not have.
-pub struct ExtendedState;
+/// Extended registers, which threads of the model do not have, and breakpoints.
+pub struct ExtendedState(Cell<ProgramBreakpoints>);
 
 /// Room for extended registers.
 pub fn allocate_extended_state(_account: Account) -> Result<&'static ExtendedState, OutOfMemory> {
-    Ok(&ExtendedState)
+    Ok(Box::leak(Box::new(ExtendedState(Cell::new(ProgramBreakpoints::NONE)))))
+}
+
+/// The breakpoints of a thread.
+pub fn read_breakpoints(state: &'static ExtendedState) -> ProgramBreakpoints {
+    state.0.get()
+}
+
+/// Sets the breakpoints of a thread.
+pub fn write_breakpoints(state: &'static ExtendedState, breakpoints: &ProgramBreakpoints) {
+    state.0.set(*breakpoints);
 }
 
 /// The components that threads can use.

@@ -18,10 +18,10 @@ use cpu_local::unload;
 pub use cpu_local::{
     CpuLocal, ExtendedState, allocate_extended_state, attention_is_wanted, clock, cpu_count, cpu_local,
     cpu_number, drop_thread_state, enter_extended_state, extended_components, extended_state_size,
-    free_extended_state, load_kernel_space, local_processor, processor, raise_message, read_extended_state,
-    read_time_stamp, request_attention, reset_processors, select_processor, serve_requests, set_clock,
-    set_timer, switch_thread_state, take_attention, take_message, timer, user_memory_to_virt,
-    write_extended_state,
+    free_extended_state, load_kernel_space, local_processor, processor, raise_message, read_breakpoints,
+    read_extended_state, read_time_stamp, request_attention, reset_processors, select_processor,
+    serve_requests, set_clock, set_timer, switch_thread_state, take_attention, take_message, timer,
+    user_memory_to_virt, write_breakpoints, write_extended_state,
 };
 pub use interrupts::{POLL_INTERVAL, interrupt_message, interrupt_pending};
 pub use lines::{

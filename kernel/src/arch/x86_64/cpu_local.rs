@@ -49,6 +49,8 @@ pub struct CpuLocal {
     pub(super) idle_vector: Cell<u32>,
     /// The space whose ports the task state's bitmap opens.
     pub(super) ports: ports::Owner,
+    /// Whether the debug registers hold breakpoints of the kernel debugger, and not the program's.
+    pub(super) debugger_stops: Cell<bool>,
 }
 
 const _: () = assert!(offset_of!(CpuLocal, self_address) == 0);
@@ -128,6 +130,7 @@ pub(super) unsafe fn prepare(number: u32, mut page: impl FnMut() -> PhysAddr) ->
                 walks: Walks::new(),
                 processor: Processor::new(),
                 idle_vector: Cell::new(0),
+                debugger_stops: Cell::new(false),
                 ports: ports::Owner::new(),
             },
             descriptors: DescriptorTable::new(),

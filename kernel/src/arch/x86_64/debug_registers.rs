@@ -1,8 +1,11 @@
-//! The debug registers: breakpoints of the kernel debugger, and why a debug exception came. Only
-//! the executing processor's are reached; user code cannot touch them.
+//! The debug registers: breakpoints of the kernel debugger or of the program that runs, and why a
+//! debug exception came. Only the executing processor's are reached; user code cannot touch them.
 use core::arch::asm;
 
-use crate::arch::{BREAKPOINTS, Breakpoint, DebugStatus, StopAt};
+use super::cpu_local::cpu_local;
+use super::instructions::cpuid;
+use crate::arch::{BREAKPOINTS, Breakpoint, DebugStatus, ProgramBreakpoints, STEP_FLAG, StopAt};
+use crate::thread::ThreadRef;
 
 /// DR7 without breakpoints: bit 10 is always set.
 const NONE: u64 = 1 << 10;
@@ -10,29 +13,19 @@ const NONE: u64 = 1 << 10;
 const QUIET: u64 = 0xffff_0ff0;
 const SINGLE_STEP: u64 = 1 << 14;
 
-/// Loads these breakpoints into the processor's debug registers, instead of those before.
+/// The debugger is left: loads its breakpoints into the processor's debug registers. If it has
+/// none, the registers are the program's, which runs.
 pub fn load_breakpoints(breakpoints: &[Option<Breakpoint>; BREAKPOINTS]) {
+    let local = cpu_local();
+    let held = breakpoints.iter().any(Option::is_some);
+    local.debugger_stops.set(held);
+    if !held {
+        return load_program_breakpoints(local.processor.loaded_thread.get());
+    }
     let mut control = NONE;
     for (index, breakpoint) in breakpoints.iter().enumerate() {
         let Some(breakpoint) = breakpoint else { continue };
-        // SAFETY: an address register has no effect but with its enable bit, and what it then stops
-        // is the debugger's.
-        unsafe {
-            match index {
-                0 => {
-                    asm!("mov dr0, {}", in(reg) breakpoint.address, options(nomem, nostack, preserves_flags))
-                }
-                1 => {
-                    asm!("mov dr1, {}", in(reg) breakpoint.address, options(nomem, nostack, preserves_flags))
-                }
-                2 => {
-                    asm!("mov dr2, {}", in(reg) breakpoint.address, options(nomem, nostack, preserves_flags))
-                }
-                _ => {
-                    asm!("mov dr3, {}", in(reg) breakpoint.address, options(nomem, nostack, preserves_flags))
-                }
-            }
-        }
+        set_address(index, breakpoint.address);
         let condition = match breakpoint.at {
             StopAt::Execution => 0b0000,
             StopAt::Write { bytes: 1 } => 0b0001,
@@ -48,6 +41,47 @@ pub fn load_breakpoints(breakpoints: &[Option<Breakpoint>; BREAKPOINTS]) {
 /// Switches every breakpoint off.
 pub fn disable_breakpoints() {
     set_control(NONE);
+}
+
+/// The processor goes to `thread`: it or the one before has breakpoints. Those of the debugger stay:
+/// programs meet none of theirs meanwhile.
+#[cold]
+pub(super) fn load_program_breakpoints(thread: Option<ThreadRef>) {
+    if cpu_local().debugger_stops.get() {
+        return;
+    }
+    // Between two addresses the control word must not enable what it meant for others.
+    set_control(NONE);
+    let Some(thread) = thread else { return };
+    let Some(ProgramBreakpoints { addresses, control, .. }) = thread.breakpoints() else { return };
+    if thread.registers.rflags.get() & STEP_FLAG != 0 && raises_twice() {
+        return;
+    }
+    addresses.into_iter().enumerate().for_each(|(index, address)| set_address(index, address));
+    set_control(NONE | control);
+}
+
+/// Whether the processor raises two debug exceptions, one after the other, if an instruction that is
+/// executed as a single step accesses what is watched, and not one for both. The second one
+/// overwrites the frame of the first. So QEMU's translator does.
+fn raises_twice() -> bool {
+    const HYPERVISOR: u32 = 1 << 31;
+    const TCG: u32 = u32::from_le_bytes(*b"TCGT");
+    cpuid(1, 0).ecx & HYPERVISOR != 0 && cpuid(0x4000_0000, 0).ebx == TCG
+}
+
+fn set_address(index: usize, address: u64) {
+    // SAFETY: an address register has no effect but with its enable bit, and what it then stops is
+    // the debugger's, or a program's access to its own memory, at which the kernel's own are
+    // harmless.
+    unsafe {
+        match index {
+            0 => asm!("mov dr0, {}", in(reg) address, options(nomem, nostack, preserves_flags)),
+            1 => asm!("mov dr1, {}", in(reg) address, options(nomem, nostack, preserves_flags)),
+            2 => asm!("mov dr2, {}", in(reg) address, options(nomem, nostack, preserves_flags)),
+            _ => asm!("mov dr3, {}", in(reg) address, options(nomem, nostack, preserves_flags)),
+        }
+    }
 }
 
 fn set_control(control: u64) {

@@ -2,8 +2,10 @@
 //! non-maskable interrupt and bugs, which are reported with everything the processor knows.
 use core::fmt;
 
+use super::debug_registers::take_debug_status;
 use super::instructions::{frame_pointer, msr, read_cr2, read_cr3, read_msr, write_msr};
-use super::{stacks, stop_others};
+use super::{gdt, idt, stacks, stop_others};
+use crate::thread::USER_FLAGS;
 use crate::{kdb, log, panic};
 
 /// The registers as `vectors.S` pushes them, lowest address first.
@@ -66,9 +68,23 @@ extern "C" fn kernel_mode_exception(frame: &mut Frame) {
             panic::backtrace(frame.rip, frame.registers[RBP]);
             kdb::overview();
         }),
-        DEBUG => with_kernel_gs(|| match kdb::kernel_debug_exception(frame.rip, frame, frame.rflags) {
-            Some(flags) => frame.rflags = flags,
-            None => report_kernel_exception(frame),
+        // A second exception has come before the first's handler has done anything, and has
+        // overwritten where the program was. A program can bring this about (MOV SS from memory that
+        // it watches, then INT1): it goes on at address 0, with its other registers.
+        DEBUG if idt::is_debug_entry(frame.rip) => {
+            take_debug_status();
+            (frame.rip, frame.cs, frame.rflags) = (0, gdt::USER_CODE.into(), USER_FLAGS);
+            (frame.rsp, frame.ss) = (0, gdt::USER_DATA.into());
+        }
+        DEBUG => with_kernel_gs(|| {
+            let status = take_debug_status();
+            match kdb::kernel_debug_exception(status, frame.rip, frame, frame.rflags) {
+                Some(flags) => frame.rflags = flags,
+                // The kernel has accessed memory that the program watches, or an instruction of the
+                // program has, after which the exception had to wait (MOV SS, then SYSCALL).
+                None if status.breakpoints != 0 => {}
+                None => report_kernel_exception(frame),
+            }
         }),
         _ => with_kernel_gs(|| report_kernel_exception(frame)),
     }

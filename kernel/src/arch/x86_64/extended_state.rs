@@ -4,16 +4,21 @@
 //! registers hold the initial state.
 use core::arch::asm;
 use core::cell::UnsafeCell;
+use core::mem::{align_of, size_of};
+use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use super::debug_registers::load_program_breakpoints;
 use super::features::{self, Features};
 use super::instructions::{cpuid, read_cr0, write_cr0};
+use crate::arch::ProgramBreakpoints;
 use crate::arch::extended_image::{
     AVX, CONTROL_WORD, EXTENDED_STATE_HEADER_END, ExtendedImage, LARGEST_EXTENDED_STATE, MXCSR, MXCSR_OFFSET,
     X87_SSE,
 };
 use crate::log;
 use crate::memory::{Account, OutOfMemory, PhysAddr, Slab, Use};
+use crate::thread::ThreadRef;
 use crate::{arch, memory};
 
 const LARGEST: usize = LARGEST_EXTENDED_STATE;
@@ -21,8 +26,15 @@ const LEGACY: u32 = 512;
 /// CR0.TS.
 pub(super) const TASK_SWITCHED: u64 = 1 << 3;
 
+/// Where an area has the thread's breakpoints: neither FXSAVE nor XSAVE writes these bytes, nor
+/// reads them back. So threads without extended registers pay nothing for breakpoints when the
+/// processor goes to another thread.
+const BREAKPOINTS: Range<usize> = 464..512;
+const _: () = assert!(size_of::<ProgramBreakpoints>() == BREAKPOINTS.end - BREAKPOINTS.start);
+const _: () = assert!(BREAKPOINTS.start.is_multiple_of(align_of::<ProgramBreakpoints>()));
+
 /// A thread's extended registers, in XSAVE's standard format (FXSAVE's on processors without
-/// XSAVE).
+/// XSAVE), and its [`BREAKPOINTS`].
 #[repr(C, align(64))]
 pub struct ExtendedState(UnsafeCell<[u8; LARGEST]>);
 
@@ -37,6 +49,13 @@ pub(super) static INITIAL: ExtendedState = ExtendedState::initial();
 impl ExtendedState {
     const fn initial() -> Self {
         Self(UnsafeCell::new(*ExtendedImage::new().bytes()))
+    }
+
+    /// The place of the thread's breakpoints, which are zero in a new area. Only the thread's home
+    /// processor touches it; saving and restoring the registers does not.
+    #[inline]
+    fn breakpoints(&self) -> *mut ProgramBreakpoints {
+        self.0.get().cast::<u8>().wrapping_add(BREAKPOINTS.start).cast()
     }
 
     fn save(&self) {
@@ -146,6 +165,7 @@ pub fn read_extended_state(state: &'static ExtendedState) -> ExtendedImage {
     // loaded.
     let area = unsafe { core::slice::from_raw_parts(state.0.get().cast::<u8>(), size) };
     image.bytes_mut()[..size].copy_from_slice(area);
+    image.bytes_mut()[BREAKPOINTS].fill(0);
     if size == LEGACY as usize {
         image.set_components(X87_SSE);
     }
@@ -159,7 +179,28 @@ pub fn write_extended_state(state: &'static ExtendedState, image: &ExtendedImage
     // SAFETY: the area has `area_size` bytes, and nothing else uses it while its thread is not
     // loaded.
     let area = unsafe { core::slice::from_raw_parts_mut(state.0.get().cast::<u8>(), size) };
-    area.copy_from_slice(&image.bytes()[..size]);
+    let (before, after) = (..BREAKPOINTS.start, BREAKPOINTS.end..size);
+    area[before].copy_from_slice(&image.bytes()[before]);
+    area[after.clone()].copy_from_slice(&image.bytes()[after]);
+}
+
+/// The breakpoints of the thread that the area belongs to.
+pub fn read_breakpoints(state: &'static ExtendedState) -> ProgramBreakpoints {
+    // SAFETY: see `ExtendedState::breakpoints`.
+    unsafe { state.breakpoints().read() }
+}
+
+/// Sets them. The processor must not hold the thread's registers, unless only the status changes.
+pub fn write_breakpoints(state: &'static ExtendedState, breakpoints: &ProgramBreakpoints) {
+    // SAFETY: see `ExtendedState::breakpoints`.
+    unsafe { state.breakpoints().write(*breakpoints) }
+}
+
+/// Whether breakpoints are enabled.
+#[inline]
+fn has_breakpoints(state: &'static ExtendedState) -> bool {
+    // SAFETY: see `ExtendedState::breakpoints`.
+    unsafe { (*state.breakpoints()).control != 0 }
 }
 
 /// Returns an area. Its thread must not be the one whose registers this processor holds (switch
@@ -176,13 +217,12 @@ pub fn enter_extended_state(_state: &'static ExtendedState) {
     allow_use(true);
 }
 
-/// The processor leaves a thread with area `from` for one with area `to` (none: never used).
-/// Between two threads without an area this does nothing.
+/// The processor leaves thread `from` for thread `to`. Between two threads without an area this does
+/// nothing.
 #[inline]
-pub(super) fn switch_extended_state(
-    from: Option<&'static ExtendedState>,
-    to: Option<&'static ExtendedState>,
-) {
+pub(super) fn switch_extended_state(from: Option<ThreadRef>, to: Option<ThreadRef>) {
+    let (from, thread) = (from.and_then(|from| from.extended_state.get()), to);
+    let to = to.and_then(|to| to.extended_state.get());
     if let Some(from) = from {
         from.save();
     }
@@ -197,6 +237,9 @@ pub(super) fn switch_extended_state(
             INITIAL.restore();
             allow_use(false);
         }
+    }
+    if from.is_some_and(has_breakpoints) || to.is_some_and(has_breakpoints) {
+        load_program_breakpoints(thread);
     }
 }
 

@@ -64,6 +64,12 @@ impl Gate {
     }
 }
 
+/// Whether code at `address` is the first instruction of the entry for debug exceptions.
+pub(super) fn is_debug_entry(address: u64) -> bool {
+    // SAFETY: as in `init`: only the address is taken.
+    address == unsafe { &raw const interrupt_vectors[1] } as u64
+}
+
 /// Fills the table. Called once, by the first processor, before [`load`].
 pub(super) fn init() {
     // SAFETY: only this function writes the table, and it runs once, alone.

@@ -37,7 +37,7 @@ pub use debug_registers::{disable_breakpoints, load_breakpoints, take_debug_stat
 pub use entry::allow_fast_entry;
 pub use extended_state::{
     ExtendedState, allocate_extended_state, enter_extended_state, extended_components, extended_state_size,
-    free_extended_state, read_extended_state, write_extended_state,
+    free_extended_state, read_breakpoints, read_extended_state, write_breakpoints, write_extended_state,
 };
 pub use instructions::{
     ask_seldom, call_seldom, clear_words, copy_words, fence_after_exchange, flags, frame_pointer,

@@ -14,13 +14,13 @@ pub fn switch_thread_state(from: Option<ThreadRef>, to: ThreadRef) {
     }
     clear_selectors();
     load_bases(to);
-    switch_extended_state(from.and_then(|from| from.extended_state.get()), to.extended_state.get());
+    switch_extended_state(from, Some(to));
 }
 
 /// Saves what the processor holds of `thread`, and holds no thread's state afterwards.
 pub fn drop_thread_state(thread: ThreadRef) {
     thread.registers.fs_base.set(fs_base(thread));
-    switch_extended_state(thread.extended_state.get(), None);
+    switch_extended_state(Some(thread), None);
 }
 
 /// The FS base with which `thread`, whose state is loaded, runs.

@@ -12,7 +12,8 @@ use x2::message::REGISTER_MESSAGE_REGISTERS;
 use x2::protocol::{self, exception};
 use x2::{Acceptor, Fpage, MessageTag, Rights, utcb};
 
-use crate::thread::{IpcKind, Registers, Tcb, ThreadRef, USER_FLAGS, redirect};
+use crate::arch::STEP_FLAG;
+use crate::thread::{IpcKind, Registers, ThreadRef, USER_FLAGS, breakpoints, redirect};
 
 /// A thread's message in the role that its IPC has.
 #[derive(Clone, Copy)]
@@ -172,10 +173,13 @@ fn receive_answer(thread: ThreadRef, source: Message, tag: MessageTag) {
 }
 
 /// Sets the registers that an exception message carries; `word` gives its words 1..=18.
-pub fn set_exception_registers(thread: &Tcb, word: impl Fn(usize) -> u64) {
+pub fn set_exception_registers(thread: ThreadRef, word: impl Fn(usize) -> u64) {
     for (register, index) in exception_registers(&thread.registers).into_iter().zip(1..) {
         let value = word(index);
         register.set(if index == exception::RFLAGS { program_flags(value) } else { value });
+    }
+    if thread.registers.rflags.get() & STEP_FLAG != 0 {
+        breakpoints::will_step(thread);
     }
 }
 

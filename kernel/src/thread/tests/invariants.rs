@@ -5,11 +5,14 @@ use core::ptr::eq;
 use crate::scheduler::timeouts::NEVER;
 use crate::thread::table::threads;
 use crate::thread::transfer_record::Work;
-use crate::thread::{Continuation, Found, IpcKind, Offer, ThreadRef, flag, ipc};
+use crate::thread::{Continuation, Found, IpcKind, Offer, ThreadRef, breakpoints, flag, ipc};
 use crate::{arch, interrupt};
 
 /// Checks all threads against each other.
 pub(super) fn check() {
+    let all = || threads().iter_from(0).map(|(_, thread)| thread.anywhere());
+    let with_breakpoints = all().filter(|thread| thread.breakpoints().is_some()).count();
+    assert_eq!(breakpoints::count(), with_breakpoints, "how many threads have breakpoints");
     for (number, thread) in threads().iter_from(0).map(|(number, thread)| (number, thread.anywhere())) {
         if thread.id().is_nil() {
             assert!(deleter_of(thread), "{number}: half deleted, and no deletion goes on");

@@ -28,7 +28,7 @@ use x2::control::{ExchangeControl, UNCHANGED};
 use x2::{ThreadId, utcb};
 
 use super::table::threads;
-use super::{ThreadRef, initial};
+use super::{ThreadRef, breakpoints, initial};
 use crate::arch::Machine;
 use crate::dispatch::{
     Outcome, after_interrupt, attend_before_requests, dispatch, take_interrupts, timer_interrupt,
@@ -70,6 +70,7 @@ impl World {
         let machine = Machine::new(8 << 20);
         arch::reset_processors(count);
         quantum::reset();
+        breakpoints::reset();
         processor::allow_fast_path(true);
         mapping::init(&[]);
         interrupt::init(LINES, messages);

@@ -11,7 +11,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::Future;
 
-use super::{ProcessorException, Protection, ThreadState};
+use super::{Breakpoints, ProcessorException, Protection, ThreadState};
 use crate::KernResult;
 
 /// The reason why a context has come to its server. The context waits at the boundary of user level
@@ -216,6 +216,21 @@ pub trait ExecutionContext: Clone + Send + Sync + 'static {
     /// `Terminated`: the context has ended. `InvalidArgument`: it runs, or the processor would
     /// refuse the image. `ResourceShortage`: the machine's memory is short.
     fn set_extended_state(&self, image: &[u8]) -> KernResult;
+
+    /// Replaces the breakpoints of a context that is new, with the server, or stopped. A context has
+    /// none at first.
+    ///
+    /// # Errors
+    /// `Terminated`: the context has ended. `InvalidArgument`: it runs, or a program cannot have
+    /// such breakpoints. `ResourceShortage`: the machine's memory is short.
+    fn set_breakpoints(&self, breakpoints: &Breakpoints) -> KernResult;
+
+    /// Why the last debug exception of a context with breakpoints came, as in DR6: bits 0 to 3 for
+    /// the breakpoints, bit 14 for a single step.
+    ///
+    /// # Errors
+    /// `Terminated`: the context has ended. `InvalidArgument`: it runs.
+    fn debug_status(&self) -> KernResult<u64>;
 
     /// What a signal handler begins with: [`state`](Self::state) and
     /// [`extended_state`](Self::extended_state), after which the extended state is the initial one.

@@ -24,7 +24,7 @@ pub use context::{
     Attempt, Event, ExecutionContext, NonblockingHandler, PageFault, Resume, SystemCall, Times, UserMessage,
 };
 pub use exception::{ExceptionCause, ExceptionState, ProcessorException};
-pub use state::ThreadState;
+pub use state::{Breakpoints, ThreadState};
 
 /// Bytes of the base page, as a shift.
 pub const PAGE_SHIFT: u32 = 12;

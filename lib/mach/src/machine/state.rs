@@ -53,3 +53,20 @@ impl ThreadState {
         self.rax
     }
 }
+
+/// The breakpoints of a thread, in the formats of the debug registers. A thread raises
+/// [`ExceptionCause::Step`](super::ExceptionCause::Step) at each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Breakpoints {
+    /// The addresses, as in DR0 to DR3.
+    pub addresses: [u64; 4],
+    /// Which are enabled (bits 0 to 7), conditions and sizes (bits 16 to 31), as in DR7.
+    pub control: u64,
+}
+
+impl Breakpoints {
+    /// Whether one of them is enabled.
+    pub fn are_enabled(&self) -> bool {
+        self.control & 0xff != 0
+    }
+}

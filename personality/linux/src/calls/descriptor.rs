@@ -10,7 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
 use unix::descriptor::DescriptorTable;
-use unix::file::{LockKind, LockOwner, LockRange, OpenFile, SignalTarget, Whence};
+use unix::file::{LockKind, LockMaker, LockOwner, LockRange, OpenFile, SignalTarget, Whence};
 use unix::process::{Pid, Process, Table};
 use unix::signal::RestartKind;
 use unix::sync::poll_once;
@@ -438,7 +438,7 @@ async fn record_lock<M: Machine>(call: &Call<'_, M>, file: &Arc<OpenFile>, comma
                 let process = if matches!(held.owner, LockOwner::Description(_)) {
                     -1
                 } else {
-                    call.number_of(held.process) as i32
+                    call.number_of(held.by.process) as i32
                 };
                 answer[..2].copy_from_slice(&kind.to_le_bytes());
                 answer[2..4].copy_from_slice(&0u16.to_le_bytes());
@@ -459,12 +459,13 @@ async fn record_lock<M: Machine>(call: &Call<'_, M>, file: &Arc<OpenFile>, comma
     if !flags.contains(needed) {
         return Err(Error::EBADF.into());
     }
-    let (account, process) = (call.account(), call.pid().number());
+    let account = call.account();
+    let by = LockMaker { process: call.pid().number(), file: file.id() };
     match (kind, command) {
         (Some(kind), SETLKW) => {
-            call.wait(RestartKind::RestartSys, table.set(&account, owner, process, kind, range)).await??
+            call.wait(RestartKind::RestartSys, table.set(&account, owner, by, kind, range)).await??
         }
-        _ => table.try_set(&account, owner, process, kind, range).map_err(not_done)?,
+        _ => table.try_set(&account, owner, by, kind, range).map_err(not_done)?,
     }
     Ok(0)
 }
@@ -489,9 +490,10 @@ pub(crate) async fn flock<M: Machine>(call: &Call<'_, M>) -> Done {
     };
     let Some(hooks) = file.hooks() else { return Ok(0) };
     let owner = LockOwner::Description(file.id());
+    let by = LockMaker { process: call.pid().number(), file: file.id() };
     match call.uint(1) & NONBLOCK != 0 || kind.is_none() {
-        true => hooks.locks.try_lock_whole(owner, kind).map_err(not_done)?,
-        false => call.wait(RestartKind::RestartSys, hooks.locks.lock_whole(owner, kind)).await??,
+        true => hooks.locks.try_lock_whole(owner, by, kind).map_err(not_done)?,
+        false => call.wait(RestartKind::RestartSys, hooks.locks.lock_whole(owner, by, kind)).await??,
     }
     Ok(0)
 }

@@ -124,6 +124,12 @@ fn options(bits: u64) -> Result<TraceOptions> {
     })
 }
 
+/// The number of the debug register at this offset in struct user, a multiple of 8.
+fn debug_register(address: u64) -> Option<usize> {
+    let offset = address.checked_sub(DEBUG_REGISTERS)?;
+    usize::try_from(offset / 8).ok()
+}
+
 impl<M: Machine> Tracee<'_, '_, M> {
     /// Serves a request that needs a stopped tracee and leaves it stopped.
     async fn serve(&self, request: u32, address: u64, data: u64) -> Done {
@@ -213,12 +219,11 @@ impl<M: Machine> Tracee<'_, '_, M> {
         }
         match usize::try_from(address) {
             Ok(at) if at < REGISTERS_SIZE => self.registers()?.u64_at(at),
-            _ => Ok(0),
+            _ => Ok(debug_register(address).map_or(0, |number| self.thread.debug_register(number))),
         }
     }
 
-    /// Sets a word of struct user. The processor's debug registers are the kernel's own: no
-    /// breakpoint of theirs can be set.
+    /// Sets a word of struct user.
     fn poke_user(&self, address: u64, value: u64) -> Result<()> {
         if !address.is_multiple_of(8) || address >= USER_SIZE {
             return Err(Error::EIO);
@@ -229,9 +234,10 @@ impl<M: Machine> Tracee<'_, '_, M> {
                 bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
                 self.set_registers(&bytes)
             }
-            _ if address >= DEBUG_REGISTERS && value == 0 => Ok(()),
-            _ if address >= DEBUG_REGISTERS => Err(Error::ENOSPC),
-            _ => Err(Error::EIO),
+            _ => {
+                let number = debug_register(address).ok_or(Error::EIO)?;
+                self.thread.set_debug_register(number, value)
+            }
         }
     }
 

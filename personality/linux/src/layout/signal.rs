@@ -142,6 +142,7 @@ fn fault_code(fault: Fault) -> i32 {
         | Fault::IntegerOverflow
         | Fault::Step
         | Fault::IllegalInstruction => 2,
+        Fault::Watchpoint => 4,
         Fault::FloatInvalid => 7,
         Fault::NotCanonical | Fault::Breakpoint => SI_KERNEL,
     }

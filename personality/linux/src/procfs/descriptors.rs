@@ -17,8 +17,9 @@ use alloc::sync::Arc;
 use core::fmt::Write;
 use core::time::Duration;
 use mach::Machine;
-use unix::file::OpenFile;
-use unix::process_context::ProcessContext;
+use unix::file::{LockKind, LockOwner, OpenFile};
+use unix::process::Pid;
+use unix::process_context::{ProcessContext, ProcessId};
 use unix::thread::System;
 use unix::vfs::DeviceNumber;
 use unix::{Error, Result};
@@ -38,17 +39,20 @@ impl<M: Machine> Node<M> {
         let found = subject.find(&system).and_then(|thread| {
             let descriptors = thread.descriptors();
             let file = descriptors.get(descriptor).ok()?;
-            Some((file, descriptors.close_on_exec(descriptor).unwrap_or(false)))
+            let close_on_exec = descriptors.close_on_exec(descriptor).unwrap_or(false);
+            Some((file, close_on_exec, descriptors.lock_owner()))
         });
         self.check_descriptors(reader)?;
-        let (file, close_on_exec) = found.ok_or(Error::ENOENT)?;
+        let (file, close_on_exec, owner) = found.ok_or(Error::ENOENT)?;
         let offset = file.offset().await;
         let flags = to_open_flags(file.flags(), file.location().is_some());
         let flags = flags | if close_on_exec { CLOSE_ON_EXEC } else { 0 };
         let place = system.vfs().place_of(&file);
         let (mount, number) = (place.mount.id(), place.vnode.number());
         let mut text = format!("pos:\t{offset}\nflags:\t0{flags:o}\nmnt_id:\t{mount}\nino:\t{number}\n");
-        text.push_str(&details(&system, &file, &self.sight(&system, reader)).await);
+        let sight = self.sight(&system, reader);
+        text.push_str(&lock_lines(&system, &file, owner, &sight));
+        text.push_str(&details(&system, &file, &sight).await);
         Ok(text)
     }
 
@@ -59,6 +63,52 @@ impl<M: Machine> Node<M> {
             _ => Error::EACCES,
         })
     }
+}
+
+/// The locks that were made through an open file: its own, and those of a process with the
+/// descriptor table `owner`.
+fn lock_lines<M: Machine>(
+    system: &System<M>,
+    file: &Arc<OpenFile>,
+    owner: LockOwner,
+    sight: &Sight,
+) -> String {
+    let mut text = String::new();
+    let Some(hooks) = file.hooks() else { return text };
+    let vnode = system.vfs().place_of(file).vnode;
+    let (number, device) = (vnode.number(), vnode.metadata().device);
+    for ((lock, is_whole), place) in hooks.locks.made_by(file.id(), owner).into_iter().zip(1..) {
+        let how = match lock.owner {
+            _ if is_whole => "FLOCK  ADVISORY ",
+            LockOwner::Table(_) => "POSIX  ADVISORY ",
+            LockOwner::Description(_) => "OFDLCK ADVISORY ",
+        };
+        let kind = match lock.kind {
+            LockKind::Shared => "READ",
+            LockKind::Exclusive => "WRITE",
+        };
+        let process = match lock.owner {
+            LockOwner::Description(_) if !is_whole => -1,
+            _ => shown_maker(system, lock.by.process, sight),
+        };
+        let (major, minor) = (device.major, device.minor);
+        let _ = write!(
+            text,
+            "lock:\t{place}: {how} {kind} {process} {major:02x}:{minor:02x}:{number} {} ",
+            lock.range.start
+        );
+        let _ = match lock.range.end {
+            u64::MAX => writeln!(text, "EOF"),
+            end => writeln!(text, "{}", end - 1),
+        };
+    }
+    text
+}
+
+/// The number of the process that made a lock, in the namespace that is shown.
+fn shown_maker<M: Machine>(system: &System<M>, process: ProcessId, sight: &Sight) -> i64 {
+    Pid::new(process)
+        .map_or(0, |id| system.processes().with(|table| table.number_in(&sight.processes, id)).into())
 }
 
 /// The lines that only a file of this kind has.

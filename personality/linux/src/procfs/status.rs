@@ -181,6 +181,7 @@ pub(super) async fn status_text<M: Machine>(
     let found = subject.find(system);
     let umask = found.as_ref().map_or(0o022, |thread| thread.directories().umask().bits());
     let affinity = found.as_ref().map_or(0, |thread| thread.machine_thread().affinity());
+    let room = found.as_ref().map_or(0, |thread| thread.descriptors().room());
     system.processes().with(|table| {
         let (process, thread) = subject.records(table)?;
         let (letter, word) = subject.state(table)?;
@@ -209,7 +210,7 @@ pub(super) async fn status_text<M: Machine>(
         line("TracerPid", format_args!("{tracer}"));
         line("Uid", format_args!("{user}"));
         line("Gid", format_args!("{group}"));
-        line("FDSize", format_args!("{}", 64));
+        line("FDSize", format_args!("{room}"));
         let groups: Vec<String> =
             credentials.groups.iter().map(|id| alloc::format!("{} ", sight.users.shown_group(*id))).collect();
         line("Groups", format_args!("{}", groups.concat()));

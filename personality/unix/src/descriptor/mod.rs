@@ -103,8 +103,10 @@ impl DescriptorTable {
         {
             let slots = self.slots.lock();
             let mut to = copy.slots.lock();
-            to.list.try_reserve_exact(slots.list.len()).map_err(|_| Error::ENOMEM)?;
-            to.list.extend(slots.list.iter().cloned());
+            // The copy is no larger than it has to be.
+            let used = slots.list.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+            to.list.try_reserve_exact(used).map_err(|_| Error::ENOMEM)?;
+            to.list.extend(slots.list[..used].iter().cloned());
             to.lowest_free = slots.lowest_free;
         }
         Ok(copy)
@@ -290,6 +292,15 @@ impl DescriptorTable {
             drop(slots);
             self.closed(closed);
             index += 1;
+        }
+    }
+
+    /// How many descriptors the table would have room for if it grew as Linux' does: 64, then 128
+    /// times a power of two. It does not shrink.
+    pub fn room(&self) -> usize {
+        match self.slots.lock().list.len() {
+            ..=64 => 64,
+            length => 128 * ((length - 1) / 128 + 1).next_power_of_two(),
         }
     }
 

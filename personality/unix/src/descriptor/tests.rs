@@ -1,5 +1,5 @@
 use super::*;
-use crate::file::{LockKind, LockRange};
+use crate::file::{LockKind, LockMaker, LockRange};
 use crate::testing::{World, account, pipe};
 use crate::vfs::OpenFlags;
 use proptest::prelude::*;
@@ -65,8 +65,9 @@ fn closing_any_descriptor_of_a_file_releases_its_record_locks() {
     }
     let locks = &t.get(0).unwrap();
     let locks = &locks.hooks().unwrap().locks;
+    let by = LockMaker { process: 1, file: 0 };
     let lock =
-        || locks.try_set(&account(), t.lock_owner(), 1, Some(LockKind::Exclusive), LockRange::ALL).unwrap();
+        || locks.try_set(&account(), t.lock_owner(), by, Some(LockKind::Exclusive), LockRange::ALL).unwrap();
     lock();
     let child = t.copy().unwrap();
     child.close(0).unwrap();
@@ -114,4 +115,20 @@ proptest! {
             prop_assert_eq!(&now, &model);
         }
     }
+}
+
+#[test]
+fn the_room_of_a_table_grows_in_steps_and_a_copy_is_no_larger_than_needed() {
+    let t = DescriptorTable::new();
+    assert_eq!(t.room(), 64);
+    t.insert(file(), false, 9).unwrap();
+    for (descriptor, room) in [(63, 64), (64, 128), (127, 128), (128, 256), (300, 512), (700, 1024)] {
+        t.duplicate_to(0, descriptor, false, 1024).unwrap();
+        assert_eq!(t.room(), room, "{descriptor}");
+    }
+    t.close_range(200, u32::MAX, false).unwrap();
+    assert_eq!((t.room(), t.copy().unwrap().room()), (1024, 256));
+    t.close_range(0, u32::MAX, false).unwrap();
+    let copy = t.copy().unwrap();
+    assert_eq!((copy.room(), copy.insert(file(), false, 9)), (64, Ok(0)));
 }

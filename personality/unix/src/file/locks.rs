@@ -58,13 +58,22 @@ impl LockRange {
     }
 }
 
+/// What a lock was made by. It decides nothing, but is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockMaker {
+    /// The process.
+    pub process: ProcessId,
+    /// The id of the open file.
+    pub file: u64,
+}
+
 /// A lock as F_GETLK describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordLock {
     /// The owner that holds the lock.
     pub owner: LockOwner,
-    /// The process that made the lock.
-    pub process: ProcessId,
+    /// The process and the open file that made the lock.
+    pub by: LockMaker,
     /// The accesses that the lock excludes.
     pub kind: LockKind,
     /// The bytes of the file that the lock covers.
@@ -104,11 +113,11 @@ impl LockTable {
         &self,
         account: &Arc<Account>,
         owner: LockOwner,
-        process: ProcessId,
+        by: LockMaker,
         kind: Option<LockKind>,
         range: LockRange,
     ) -> Result<(), AttemptError> {
-        let shrunk = set(&self.records, Some(account), owner, process, kind, range)?;
+        let shrunk = set(&self.records, Some(account), owner, by, kind, range)?;
         if shrunk {
             self.released_by(owner);
         }
@@ -132,14 +141,14 @@ impl LockTable {
         &self,
         account: &Arc<Account>,
         owner: LockOwner,
-        process: ProcessId,
+        by: LockMaker,
         kind: LockKind,
         range: LockRange,
     ) -> Result<()> {
         let _waiting = Waiting::register(owner);
         let done = until_ready(&self.released, Readiness::READ, || {
             loop {
-                match self.try_set(account, owner, process, Some(kind), range) {
+                match self.try_set(account, owner, by, Some(kind), range) {
                     Err(AttemptError::WouldBlock) => {}
                     done => return done,
                 }
@@ -166,8 +175,13 @@ impl LockTable {
 
     /// Takes a lock of the whole file (flock(2)), or unlocks it if `kind` is `None`. Does not
     /// block. A change of the kind releases the old lock first.
-    pub fn try_lock_whole(&self, owner: LockOwner, kind: Option<LockKind>) -> Result<(), AttemptError> {
-        match set(&self.whole, None, owner, 0, kind, LockRange::ALL) {
+    pub fn try_lock_whole(
+        &self,
+        owner: LockOwner,
+        by: LockMaker,
+        kind: Option<LockKind>,
+    ) -> Result<(), AttemptError> {
+        match set(&self.whole, None, owner, by, kind, LockRange::ALL) {
             Ok(shrunk) => {
                 if shrunk {
                     self.released.wake(Readiness::READ);
@@ -175,7 +189,7 @@ impl LockTable {
                 Ok(())
             }
             Err(AttemptError::WouldBlock) => {
-                if set(&self.whole, None, owner, 0, None, LockRange::ALL)? {
+                if set(&self.whole, None, owner, by, None, LockRange::ALL)? {
                     self.released.wake(Readiness::READ);
                 }
                 Err(AttemptError::WouldBlock)
@@ -185,8 +199,8 @@ impl LockTable {
     }
 
     /// Takes a lock of the whole file (flock(2)), waiting for it.
-    pub async fn lock_whole(&self, owner: LockOwner, kind: Option<LockKind>) -> Result<()> {
-        finish(until_ready(&self.released, Readiness::READ, || self.try_lock_whole(owner, kind)).await)
+    pub async fn lock_whole(&self, owner: LockOwner, by: LockMaker, kind: Option<LockKind>) -> Result<()> {
+        finish(until_ready(&self.released, Readiness::READ, || self.try_lock_whole(owner, by, kind)).await)
     }
 
     /// Releases all locks on the file that `owner` holds.
@@ -201,6 +215,23 @@ impl LockTable {
         if shrunk {
             self.released_by(owner);
         }
+    }
+
+    /// The locks that the open file with this id made for `table` or for itself: first that of the
+    /// whole file.
+    pub fn made_by(&self, file: u64, table: LockOwner) -> Vec<(RecordLock, bool)> {
+        let owners = [table, LockOwner::Description(file)];
+        let mut made = Vec::new();
+        for (list, is_whole) in [(&self.whole, true), (&self.records, false)] {
+            let list = list.lock();
+            let locks = list.iter().map(|held| held.lock);
+            made.extend(
+                locks
+                    .filter(|lock| lock.by.file == file && owners.contains(&lock.owner))
+                    .map(|lock| (lock, is_whole)),
+            );
+        }
+        made
     }
 
     /// All locks of the file.
@@ -233,7 +264,7 @@ fn set(
     list: &SpinLock<Vec<Held>>,
     account: Option<&Arc<Account>>,
     owner: LockOwner,
-    process: ProcessId,
+    by: LockMaker,
     kind: Option<LockKind>,
     range: LockRange,
 ) -> Result<bool, AttemptError> {
@@ -258,12 +289,14 @@ fn set(
     let mut shrunk = false;
     let mut index = list.iter().position(|held| held.lock.owner == owner).unwrap_or(list.len());
     let first = index;
-    let mut merged = range;
+    let (mut merged, mut maker) = (range, None);
     while let Some(lock) = list.get(index).map(|held| held.lock).filter(|lock| lock.owner == owner) {
         let adjacent = lock.range.start <= merged.end && merged.start <= lock.range.end;
         if Some(lock.kind) == kind && adjacent {
             merged.start = merged.start.min(lock.range.start);
             merged.end = merged.end.max(lock.range.end);
+            // As under Linux, the lock that was there grows.
+            maker = maker.or(Some(lock.by));
             list.remove(index);
         } else if lock.range.overlaps(&range) {
             shrunk |= lock.kind == LockKind::Exclusive || kind.is_none();
@@ -280,7 +313,7 @@ fn set(
     }
     if let Some(kind) = kind {
         let after = list[first..index].partition_point(|held| held.lock.range.start < merged.start);
-        list.insert(first + after, held(RecordLock { owner, process, kind, range: merged }));
+        list.insert(first + after, held(RecordLock { owner, by: maker.unwrap_or(by), kind, range: merged }));
     }
     Ok(shrunk)
 }
@@ -351,6 +384,10 @@ mod tests {
     const A: LockOwner = LockOwner::Table(1_000_001);
     const B: LockOwner = LockOwner::Table(1_000_002);
 
+    fn by(process: u32) -> LockMaker {
+        LockMaker { process, file: 0 }
+    }
+
     fn range(start: u64, end: u64) -> LockRange {
         LockRange { start, end }
     }
@@ -367,25 +404,26 @@ mod tests {
     #[test]
     fn conflicting_locks_wait_for_their_holder() {
         let table = Arc::new(LockTable::default());
-        table.try_set(&account(), A, 1, Some(LockKind::Exclusive), range(0, 10)).unwrap();
+        table.try_set(&account(), A, by(1), Some(LockKind::Exclusive), range(0, 10)).unwrap();
         assert_eq!(
-            table.try_set(&account(), B, 2, Some(LockKind::Shared), range(5, 6)),
+            table.try_set(&account(), B, by(2), Some(LockKind::Shared), range(5, 6)),
             Err(AttemptError::WouldBlock)
         );
-        table.try_set(&account(), B, 2, Some(LockKind::Shared), range(10, 20)).unwrap();
-        assert_eq!(table.conflict(B, LockKind::Shared, range(0, 30)).unwrap().process, 1);
+        table.try_set(&account(), B, by(2), Some(LockKind::Shared), range(10, 20)).unwrap();
+        assert_eq!(table.conflict(B, LockKind::Shared, range(0, 30)).unwrap().by.process, 1);
         let copy = table.clone();
         let mut waiter =
-            Task::new(async move { copy.set(&account(), B, 2, LockKind::Shared, range(5, 6)).await });
+            Task::new(async move { copy.set(&account(), B, by(2), LockKind::Shared, range(5, 6)).await });
         waiter.waits();
-        table.try_set(&account(), A, 1, None, range(0, 10)).unwrap();
+        table.try_set(&account(), A, by(1), None, range(0, 10)).unwrap();
         assert_eq!(waiter.finish(), Ok(()));
     }
 
     #[test]
     fn the_first_conflicting_lock_of_an_owner_is_the_one_with_the_lowest_offset() {
         let table = LockTable::default();
-        let set = |owner, kind, from, to| table.try_set(&account(), owner, 1, kind, range(from, to)).unwrap();
+        let set =
+            |owner, kind, from, to| table.try_set(&account(), owner, by(1), kind, range(from, to)).unwrap();
         for start in [40, 0, 60, 20] {
             set(A, Some(LockKind::Exclusive), start, start + 10);
         }
@@ -403,18 +441,40 @@ mod tests {
     }
 
     #[test]
+    fn a_lock_that_grows_is_still_that_of_the_open_file_that_made_it() {
+        let table = LockTable::default();
+        let set = |file, kind, from, to| {
+            let by = LockMaker { process: 1, file };
+            table.try_set(&account(), A, by, Some(kind), range(from, to)).unwrap();
+        };
+        set(7, LockKind::Shared, 10, 15);
+        set(8, LockKind::Shared, 15, 20);
+        set(8, LockKind::Exclusive, 30, 40);
+        let made = |file| table.made_by(file, A).into_iter().map(|(lock, _)| lock.range).collect::<Vec<_>>();
+        assert_eq!((made(7), made(8)), (vec![range(10, 20)], vec![range(30, 40)]));
+        assert!(table.made_by(7, B).is_empty(), "the locks of another process");
+        let file = LockOwner::Description(7);
+        table.try_lock_whole(file, LockMaker { process: 2, file: 7 }, Some(LockKind::Shared)).unwrap();
+        let all = table.made_by(7, A);
+        assert_eq!(
+            all.iter().map(|(lock, is_whole)| (lock.by.process, *is_whole)).collect::<Vec<_>>(),
+            [(2, true), (1, false)]
+        );
+    }
+
+    #[test]
     fn a_lock_that_would_deadlock_is_refused() {
         let (a, b) = (LockOwner::Table(2_000_001), LockOwner::Table(2_000_002));
         let table = Arc::new(LockTable::default());
-        table.try_set(&account(), a, 1, Some(LockKind::Exclusive), range(0, 1)).unwrap();
-        table.try_set(&account(), b, 2, Some(LockKind::Exclusive), range(1, 2)).unwrap();
+        table.try_set(&account(), a, by(1), Some(LockKind::Exclusive), range(0, 1)).unwrap();
+        table.try_set(&account(), b, by(2), Some(LockKind::Exclusive), range(1, 2)).unwrap();
         let copy = table.clone();
         let mut waiter =
-            Task::new(async move { copy.set(&account(), a, 1, LockKind::Exclusive, range(1, 2)).await });
+            Task::new(async move { copy.set(&account(), a, by(1), LockKind::Exclusive, range(1, 2)).await });
         waiter.waits();
         let copy = table.clone();
         let mut second =
-            Task::new(async move { copy.set(&account(), b, 2, LockKind::Exclusive, range(0, 1)).await });
+            Task::new(async move { copy.set(&account(), b, by(2), LockKind::Exclusive, range(0, 1)).await });
         assert_eq!(second.finish(), Err(Error::EDEADLK));
         table.release(b);
         assert_eq!(waiter.finish(), Ok(()));
@@ -424,18 +484,18 @@ mod tests {
     fn an_owner_that_got_its_lock_and_has_not_run_yet_counts_as_waiting_for_none() {
         let (a, b) = (LockOwner::Table(3_000_001), LockOwner::Table(3_000_002));
         let table = Arc::new(LockTable::default());
-        table.try_set(&account(), a, 1, Some(LockKind::Exclusive), range(0, 1)).unwrap();
-        table.try_set(&account(), b, 2, Some(LockKind::Exclusive), range(1, 2)).unwrap();
+        table.try_set(&account(), a, by(1), Some(LockKind::Exclusive), range(0, 1)).unwrap();
+        table.try_set(&account(), b, by(2), Some(LockKind::Exclusive), range(1, 2)).unwrap();
         let copy = table.clone();
         let mut first =
-            Task::new(async move { copy.set(&account(), a, 1, LockKind::Exclusive, range(1, 2)).await });
+            Task::new(async move { copy.set(&account(), a, by(1), LockKind::Exclusive, range(1, 2)).await });
         first.waits();
         // The second owner releases the lock that the first waits for. Before the first has run,
         // the second asks for the lock that the first holds.
-        table.try_set(&account(), b, 2, None, range(1, 2)).unwrap();
+        table.try_set(&account(), b, by(2), None, range(1, 2)).unwrap();
         let copy = table.clone();
         let mut second =
-            Task::new(async move { copy.set(&account(), b, 2, LockKind::Exclusive, range(0, 1)).await });
+            Task::new(async move { copy.set(&account(), b, by(2), LockKind::Exclusive, range(0, 1)).await });
         second.waits();
         assert_eq!(first.finish(), Ok(()));
         table.release(a);
@@ -445,10 +505,10 @@ mod tests {
     #[test]
     fn an_flock_upgrade_releases_the_old_lock_first() {
         let table = LockTable::default();
-        table.try_lock_whole(A, Some(LockKind::Shared)).unwrap();
-        table.try_lock_whole(B, Some(LockKind::Shared)).unwrap();
-        assert_eq!(table.try_lock_whole(A, Some(LockKind::Exclusive)), Err(AttemptError::WouldBlock));
-        table.try_lock_whole(B, Some(LockKind::Exclusive)).unwrap();
+        table.try_lock_whole(A, by(1), Some(LockKind::Shared)).unwrap();
+        table.try_lock_whole(B, by(1), Some(LockKind::Shared)).unwrap();
+        assert_eq!(table.try_lock_whole(A, by(1), Some(LockKind::Exclusive)), Err(AttemptError::WouldBlock));
+        table.try_lock_whole(B, by(1), Some(LockKind::Exclusive)).unwrap();
     }
 
     proptest! {
@@ -467,7 +527,7 @@ mod tests {
                         held == LockKind::Exclusive || kind == LockKind::Exclusive
                     }))
                 }));
-                let done = table.try_set(&account(), LockOwner::Table(owner), 0, kind, range(start, start + length));
+                let done = table.try_set(&account(), LockOwner::Table(owner), by(0), kind, range(start, start + length));
                 prop_assert_eq!(done.is_err(), conflict);
                 if !conflict {
                     model[cells].iter_mut().for_each(|cell| cell[owner as usize] = kind);
@@ -491,14 +551,14 @@ mod tests {
         // be four.
         let user = Account::new(1000, Settings::new(2 * 5 * LOCK_BYTES));
         let table = LockTable::default();
-        let set = |kind, start, end| table.try_set(&user, A, 1, kind, range(start, end));
+        let set = |kind, start, end| table.try_set(&user, A, by(1), kind, range(start, end));
         let exclusive = Some(LockKind::Exclusive);
         for start in [0, 10, 20, 30] {
             assert_eq!(set(exclusive, start, start + 5), Ok(()));
         }
         assert_eq!(set(exclusive, 40, 45), Err(Error::ENOLCK.into()));
         assert_eq!(set(None, 1, 2), Err(Error::ENOLCK.into()), "that would make two of one");
-        assert_eq!(table.try_set(&account(), B, 1, exclusive, range(40, 45)), Ok(()), "another user's");
+        assert_eq!(table.try_set(&account(), B, by(1), exclusive, range(40, 45)), Ok(()), "another user's");
         assert_eq!(set(None, 0, 5), Ok(()));
         assert_eq!(set(None, 11, 12), Ok(()), "now it may be split");
         assert_eq!(user.amount(Kept::ServerMemory), 4 * LOCK_BYTES);

@@ -8,7 +8,7 @@ mod transfer;
 #[cfg(test)]
 mod tests;
 
-pub use locks::{LockKind, LockOwner, LockRange, LockTable, RecordLock};
+pub use locks::{LockKind, LockMaker, LockOwner, LockRange, LockTable, RecordLock};
 pub use object::{CloseListener, DeviceDriver, FileObject, Io, Positions};
 pub use transfer::{Whence, transfer};
 

@@ -229,7 +229,8 @@ fn closing_a_description_releases_its_locks() {
     let b = w.open("/f", RW).unwrap();
     let locks = |file: &OpenFile| file.hooks().unwrap().locks.list().len();
     let owner = LockOwner::Description(a.id());
-    a.hooks().unwrap().locks.try_lock_whole(owner, Some(LockKind::Exclusive)).unwrap();
+    let by = LockMaker { process: 1, file: a.id() };
+    a.hooks().unwrap().locks.try_lock_whole(owner, by, Some(LockKind::Exclusive)).unwrap();
     assert_eq!(locks(&b), 1);
     drop(a);
     assert_eq!(locks(&b), 0);

@@ -145,6 +145,8 @@ pub enum Fault {
     StepOfCall,
     /// One instruction was executed in single-step mode (TRAP_TRACE).
     Step,
+    /// A breakpoint of the debug registers was reached (TRAP_HWBKPT).
+    Watchpoint,
 }
 
 impl Fault {
@@ -155,7 +157,7 @@ impl Fault {
             Fault::Alignment | Fault::NoObject => Signal::BUS,
             Fault::IllegalInstruction => Signal::ILL,
             Fault::IntegerDivide | Fault::IntegerOverflow | Fault::FloatInvalid => Signal::FPE,
-            Fault::Breakpoint | Fault::Step | Fault::StepOfCall => Signal::TRAP,
+            Fault::Breakpoint | Fault::Step | Fault::StepOfCall | Fault::Watchpoint => Signal::TRAP,
         }
     }
 

@@ -122,6 +122,7 @@ impl<M: Machine> Resources<M> {
             descriptors,
             directories: directories.clone(),
             trap: ExceptionState::default(),
+            debug_registers: None,
         };
         let thread = system.create_thread(&memory, inner).await?;
         thread.set_extended_state(&self.extended_state()?)?;

@@ -189,6 +189,7 @@ impl<M: Machine> Resources<M> {
             descriptors,
             directories: inner.directories.clone(),
             trap: ExceptionState::default(),
+            debug_registers: None,
         }
     }
 

@@ -9,6 +9,7 @@
 mod by_tid;
 mod clone;
 mod context;
+mod debug_registers;
 mod exec;
 mod exit;
 mod inspect;
@@ -20,6 +21,7 @@ mod storage;
 pub use crate::personality::{Task, Thread};
 pub use clone::{CloneRequest, Unstarted};
 pub use context::CallContext;
+use debug_registers::DebugRegisters;
 pub use exec::{ExecRequest, Executed, ProgramInformation};
 pub use namespaces::{Namespace, NewNamespaces};
 
@@ -33,7 +35,7 @@ use crate::log::Log;
 use crate::memory::{Memory, ObjectProvider, PAGE};
 use crate::message_queue::MessageQueues;
 use crate::process::{ExactPid, Limit, Limits, OwnNumbers, Pid, Resource};
-use crate::signal::{Signal, SignalInformation};
+use crate::signal::{Fault, Signal, SignalInformation};
 use crate::sync::SpinLock;
 use crate::tmpfs::{Tmpfs, TmpfsOptions};
 use crate::vfs::{Directories, MemoryProvider, Vfs};
@@ -224,6 +226,8 @@ struct Inner {
     descriptors: Arc<DescriptorTable>,
     directories: Arc<Directories>,
     trap: ExceptionState,
+    /// None as long as no tracer has written one and no debug exception has come.
+    debug_registers: Option<Box<DebugRegisters>>,
 }
 
 impl<M: Machine> System<M> {
@@ -329,6 +333,7 @@ impl<M: Machine> System<M> {
             descriptors: Arc::new(descriptors),
             directories,
             trap: ExceptionState::default(),
+            debug_registers: None,
         };
         let thread = self.create_thread(&task, inner).await?;
         let now = self.environment().monotonic();
@@ -551,6 +556,60 @@ impl<M: Machine> Resources<M> {
             .processes()
             .with(|table| table.process(pid).map(|process| process.limits.soft(resource)));
         limit.unwrap_or(Limit::INFINITE)
+    }
+
+    /// What debug register `number` of the thread holds, 0 to 7.
+    pub fn debug_register(&self, number: usize) -> u64 {
+        self.debug_registers().get(number)
+    }
+
+    fn debug_registers(&self) -> DebugRegisters {
+        self.inner.lock().debug_registers.as_deref().copied().unwrap_or_default()
+    }
+
+    /// Sets debug register `number` of the thread, which must be in the server, as its tracer
+    /// wants. `EINVAL` and `EPERM` for a breakpoint that is impossible, `EIO` for a register that
+    /// cannot be written, `ENOMEM`.
+    pub fn set_debug_register(&self, number: usize, value: u64) -> Result<()> {
+        let old = self.debug_registers();
+        let new = old.with(number, value)?;
+        if new.breakpoints() != old.breakpoints() {
+            self.context.set_breakpoints(&new.breakpoints()).map_err(context_error)?;
+        }
+        self.note_debug_registers(new);
+        Ok(())
+    }
+
+    fn note_debug_registers(&self, new: DebugRegisters) {
+        let mut room = None;
+        loop {
+            let mut inner = self.inner.lock();
+            match (&mut inner.debug_registers, room.take()) {
+                (Some(old), _) => return **old = new,
+                (none, Some(room)) => return *none = Some(room),
+                // Memory is allocated without the lock.
+                (None, None) => drop(inner),
+            }
+            room = Some(Box::new(new));
+        }
+    }
+
+    /// The thread has raised a debug exception, of which its tracer finds the reason in the status
+    /// register. Returns the fault.
+    pub(crate) fn debug_exception(&self) -> Fault {
+        let mut registers = self.debug_registers();
+        let status = match registers.breakpoints().are_enabled() {
+            true => self.context.debug_status().unwrap_or(debug_registers::STEP),
+            // The kernel tells only threads with breakpoints apart.
+            false => debug_registers::STEP,
+        };
+        registers.status = status;
+        self.note_debug_registers(registers);
+        match status {
+            status if status & debug_registers::STEP != 0 => Fault::Step,
+            status if status & debug_registers::REACHED != 0 => Fault::Watchpoint,
+            _ => Fault::StepOfCall,
+        }
     }
 
     /// Records the exception that the thread's next signal frame shows; returns the thread's id.

@@ -3,6 +3,7 @@
 use crate::framework::Chapter;
 
 mod arrival;
+mod breakpoints;
 mod confinement;
 mod crossing;
 mod error_code;
@@ -70,6 +71,7 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "redirect", tests: redirect::TESTS },
     Chapter { name: "redirector", tests: redirector::TESTS },
     Chapter { name: "thread-state", tests: thread_state::TESTS },
+    Chapter { name: "breakpoints", tests: breakpoints::TESTS },
     Chapter { name: "schedule", tests: schedule::TESTS },
     Chapter { name: "preemption", tests: preemption::TESTS },
     Chapter { name: "memory-control", tests: memory_control::TESTS },

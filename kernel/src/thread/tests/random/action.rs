@@ -378,7 +378,8 @@ impl Action {
     }
 
     fn thread_state(random: &Random) -> Self {
-        let control = random.of(&[0, 1, 1, 2, 3, 4, 8, 0x10, 0x20, 0x40, 0x71, 0x80]);
+        let control =
+            random.of(&[0, 1, 1, 2, 3, 4, 8, 0x10, 0x20, 0x40, 0x71, 0x80, 0x100, 0x100, 0x180, 0x200]);
         // The root task has to stay alive.
         let thread = random.of(&[Name::of_thread(random), Name::Global(3 + random.below(11) as u32)]);
         let control = if thread.number() == Some(ROOT) { control & 1 } else { control };

@@ -435,7 +435,8 @@ pub(super) fn thread_state(facts: &Facts, caller: Caller, of: ThreadId, control:
     expected.wrong_if(!thread.active, ErrorCode::InvalidThread);
     expected.wrong_if(control & !bits::ALL != 0, ErrorCode::InvalidParameter);
     let extended = bits::READ_EXTENDED | bits::WRITE_EXTENDED;
-    let registers = bits::READ_REGISTERS | bits::WRITE_REGISTERS | extended;
+    let breakpoints = bits::READ_BREAKPOINTS | bits::WRITE_BREAKPOINTS;
+    let registers = bits::READ_REGISTERS | bits::WRITE_REGISTERS | extended | breakpoints;
     let runs = thread_of(number).is_some_and(|thread| match thread.continuation() {
         Continuation::ReturnToUser => !thread.has(flag::HALTED),
         Continuation::Inactive | Continuation::Send(_) | Continuation::Receive(_) => false,
@@ -443,8 +444,8 @@ pub(super) fn thread_state(facts: &Facts, caller: Caller, of: ThreadId, control:
         _ => true,
     });
     expected.wrong_if(control & registers != 0 && runs, ErrorCode::InvalidParameter);
-    if control & (extended | bits::WRITE_REGISTERS) != 0 {
-        // Whether the buffer and the addresses are right.
+    if control & (extended | bits::WRITE_REGISTERS | bits::WRITE_BREAKPOINTS) != 0 {
+        // Whether the buffer, the addresses and the breakpoints are right.
         expected.possible.extend([ErrorCode::InvalidParameter, ErrorCode::NoMemory]);
     }
     expected

@@ -115,6 +115,12 @@ pub(super) fn arguments(thread: ThreadRef, action: Action) -> Option<(Call, [(Re
                     let name = super::Name::of_thread(&words);
                     block.write(utcb::message_register(index), name.resolve(thread).raw());
                 }
+                for index in 23..=26 {
+                    block.write(utcb::message_register(index), words.next() >> words.of(&[8, 17, 17, 17]));
+                }
+                // Watches bytes, or has a bit that no breakpoint has.
+                let control = words.next() & words.of(&[0, 0xff, 0xff, 0x1111_00ff, 0x8100_0000_0000]);
+                block.write(utcb::message_register(27), control);
             }
             let values = [(Rsi, control), (Rdx, buffer), (R8, size)];
             (Call::ThreadState, [(Rdi, of), values[0], values[1], values[2], values[2]])

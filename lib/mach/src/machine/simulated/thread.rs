@@ -8,7 +8,7 @@ use core::task::{Poll, Waker};
 
 use super::Simulated;
 use crate::machine::{
-    Attempt, Event, ExecutionContext, NonblockingHandler, Resume, SystemCall, ThreadState, Times,
+    Attempt, Breakpoints, Event, ExecutionContext, NonblockingHandler, Resume, SystemCall, ThreadState, Times,
 };
 use crate::{KernError, KernResult};
 
@@ -39,6 +39,7 @@ impl Drop for Handle {
 pub(super) struct ThreadRecord {
     state: ThreadState,
     extended: Vec<u8>,
+    breakpoints: Breakpoints,
     stopped: bool,
     computes: bool,
     /// Whether the thread's handler is serving a call.
@@ -96,6 +97,7 @@ impl Simulated {
         let record = ThreadRecord {
             state: ThreadState::default(),
             extended: alloc::vec![0; EXTENDED_SIZE],
+            breakpoints: Breakpoints::default(),
             stopped: false,
             computes: false,
             tried: false,
@@ -293,6 +295,20 @@ impl ExecutionContext for SimulatedThread {
 
     fn set_extended_state(&self, image: &[u8]) -> KernResult {
         self.at_rest(|record| record.extended = extended(image))
+    }
+
+    fn set_breakpoints(&self, breakpoints: &Breakpoints) -> KernResult {
+        self.at_rest(|record| record.breakpoints = *breakpoints)
+    }
+
+    /// The simulated machine executes no instructions: what a thread reaches first of its
+    /// breakpoints is the first of them.
+    fn debug_status(&self) -> KernResult<u64> {
+        self.at_rest(|record| {
+            (0..4)
+                .find(|index| record.breakpoints.control >> (2 * index) & 3 != 0)
+                .map_or(0, |index| 1 << index)
+        })
     }
 
     fn begin_handler(&self) -> KernResult<(ThreadState, Vec<u8>)> {
