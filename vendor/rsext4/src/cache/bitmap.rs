@@ -1,6 +1,7 @@
 //! Bitmap cache helpers.
 
-use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
+use super::undo::UndoMap;
+use alloc::{sync::Arc, vec::Vec};
 
 use crate::{
     BITMAP_CACHE_MAX,
@@ -79,9 +80,8 @@ impl CachedBitmap {
 /// The cache deliberately has no internal lock. Callers need mutable access to
 /// the mounted filesystem before changing cache state; an OS adapter may place
 /// its own sleepable lock around that owner.
-#[derive(Clone)]
 pub struct BitmapCache {
-    cache: BTreeMap<CacheKey, CachedBitmap>,
+    cache: UndoMap<CacheKey, CachedBitmap>,
     max_entries: usize,
     access_counter: u64,
 }
@@ -90,10 +90,28 @@ impl BitmapCache {
     /// Creates a bitmap cache.
     pub fn new(max_entries: usize) -> Self {
         Self {
-            cache: BTreeMap::new(),
+            cache: UndoMap::new(),
             max_entries,
             access_counter: 0,
         }
+    }
+
+    /// Begins a transaction, whose changes of the cache can be taken back. Transactions can be
+    /// nested.
+    pub(crate) fn begin(&mut self) -> u64 {
+        self.cache.begin();
+        self.access_counter
+    }
+
+    /// Ends the innermost transaction, whose changes stay.
+    pub(crate) fn keep(&mut self) {
+        self.cache.keep();
+    }
+
+    /// Ends the innermost transaction, and takes its changes back.
+    pub(crate) fn restore(&mut self, access_counter: u64) {
+        self.cache.restore();
+        self.access_counter = access_counter;
     }
 
     /// Creates a bitmap cache with the default size.
