@@ -56,6 +56,8 @@ pub struct CachedBitmap {
     pub last_access: u64,
     /// Generation counter bumped on every access.
     pub generation: u64,
+    /// Whether its checksum was right when it was loaded.
+    checked: bool,
 }
 
 impl CachedBitmap {
@@ -66,6 +68,7 @@ impl CachedBitmap {
             block_num,
             last_access: 0,
             generation: 0,
+            checked: false,
         }
     }
 
@@ -129,6 +132,25 @@ impl BitmapCache {
         self.ensure_loaded(block_dev, key, block_num)?;
         self.touch(key);
         self.cache.get(&key).cloned().ok_or(Ext4Error::corrupted())
+    }
+
+    /// Checks a bitmap before it is changed, once after it was loaded: what is in the cache was
+    /// changed here only.
+    pub(crate) fn check_once<B: BlockIo>(
+        &mut self,
+        block_dev: &mut Jbd2Dev<B>,
+        key: CacheKey,
+        block_num: AbsoluteBN,
+        is_right: impl FnOnce(&[u8]) -> bool,
+    ) -> Ext4Result<()> {
+        self.ensure_loaded(block_dev, key, block_num)?;
+        self.touch(key);
+        let bitmap = self.cache.get_mut(&key).ok_or(Ext4Error::corrupted())?;
+        if !bitmap.checked && !is_right(&bitmap.data) {
+            return Err(Ext4Error::checksum());
+        }
+        bitmap.checked = true;
+        Ok(())
     }
 
     fn ensure_loaded<B: BlockIo>(
