@@ -110,7 +110,7 @@ fn changes(call: &Call<'_>) -> bool {
             | Call::SetAttributes { .. }
             | Call::Write { .. }
             | Call::Allocate { .. }
-            | Call::Place { .. }
+            // `Place` comes before this.
             | Call::Written { .. }
     )
 }

@@ -15,10 +15,7 @@ pub(crate) struct UndoMap<K, V> {
 
 impl<K: Ord + Copy, V: Clone> UndoMap<K, V> {
     pub(crate) fn new() -> Self {
-        Self {
-            map: BTreeMap::new(),
-            before: Vec::new(),
-        }
+        Self { map: BTreeMap::new(), before: Vec::new() }
     }
 
     /// Begins a transaction. It ends with [`keep`](Self::keep) or [`restore`](Self::restore).
@@ -50,9 +47,7 @@ impl<K: Ord + Copy, V: Clone> UndoMap<K, V> {
 
     fn note(&mut self, key: K) {
         if let Some(before) = self.before.last_mut() {
-            before
-                .entry(key)
-                .or_insert_with(|| self.map.get(&key).cloned());
+            before.entry(key).or_insert_with(|| self.map.get(&key).cloned());
         }
     }
 
