@@ -83,7 +83,7 @@ impl Answer<'_> {
             Answer::Mapped(mapped) => {
                 let (length, place, kind) = match mapped {
                     Mapped::Hole { length } => (length, 0, 0),
-                    Mapped::Unwritten { length } => (length, 0, 1),
+                    Mapped::Unwritten { length, place } => (length, place, 1),
                     Mapped::Data { length, place } => (length, place, 2),
                 };
                 to.long(length);

@@ -122,8 +122,8 @@ fn read_time(from: &mut Reader<'_>) -> Option<Time> {
 pub enum Mapped {
     /// No space is allocated: they are zeros.
     Hole { length: u64 },
-    /// Space is allocated, but nothing was written: they are zeros.
-    Unwritten { length: u64 },
+    /// Space is allocated at this offset of the disk, but nothing was written: they are zeros.
+    Unwritten { length: u64, place: u64 },
     /// They are at this offset of the disk, one after the other.
     Data { length: u64, place: u64 },
 }
@@ -228,7 +228,7 @@ impl<'a> Body<'a> {
             let (length, place, kind) = (from.long()?, from.long()?, from.word()?);
             let place = match kind {
                 0 => Some(Mapped::Hole { length }),
-                1 => Some(Mapped::Unwritten { length }),
+                1 => Some(Mapped::Unwritten { length, place }),
                 2 => Some(Mapped::Data { length, place }),
                 _ => None,
             };

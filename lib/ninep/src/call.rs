@@ -113,6 +113,12 @@ pub enum Call<'a> {
     Allocate { fid: Fid, offset: u64, length: u64, change: SpaceChange },
     /// Where the range of a file from `offset` on is: what is the same for the first bytes of it.
     Map { fid: Fid, offset: u64, length: u64 },
+    /// As `Map`, of a range that gets space first where it has none. The size stays, and what was
+    /// not written reads as zeros.
+    Place { fid: Fid, offset: u64, length: u64 },
+    /// The client has written a range at its place: it is data from now on, and the file has at
+    /// least `size` bytes. All of the range has space.
+    Written { fid: Fid, offset: u64, length: u64, size: u64 },
 }
 
 /// What is done with the space of a range of a file.
@@ -166,6 +172,8 @@ impl Call<'_> {
             Call::Exchange { .. } => kind::EXCHANGE,
             Call::Allocate { .. } => kind::ALLOCATE,
             Call::Map { .. } => kind::MAP,
+            Call::Place { .. } => kind::PLACE,
+            Call::Written { .. } => kind::WRITTEN,
         }
     }
 
@@ -287,10 +295,14 @@ impl Call<'_> {
                 to.long(length);
                 to.word(change as u32);
             }
-            Call::Map { fid, offset, length } => {
+            Call::Map { fid, offset, length } | Call::Place { fid, offset, length } => {
                 to.word(fid);
                 to.long(offset);
                 to.long(length);
+            }
+            Call::Written { fid, offset, length, size } => {
+                to.word(fid);
+                [offset, length, size].into_iter().for_each(|long| to.long(long));
             }
         }
         to.finish()

@@ -121,6 +121,11 @@ fn content<'a>(kind: u8, from: &mut Reader<'a>, names: &'a mut [&'a [u8]; WALK_M
             Call::Allocate { fid, offset, length, change }
         }
         kind::MAP => Call::Map { fid: from.word()?, offset: from.long()?, length: from.long()? },
+        kind::PLACE => Call::Place { fid: from.word()?, offset: from.long()?, length: from.long()? },
+        kind::WRITTEN => {
+            let (fid, offset, length) = (from.word()?, from.long()?, from.long()?);
+            Call::Written { fid, offset, length, size: from.long()? }
+        }
         _ => return None,
     })
 }

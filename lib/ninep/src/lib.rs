@@ -111,4 +111,8 @@ pub mod kind {
     pub const MAP: u8 = 212;
     /// Mount the file system again, for writing or only for reading.
     pub const REMOUNT: u8 = 214;
+    /// Find a place on the disk for a range of a file.
+    pub const PLACE: u8 = 216;
+    /// Tell that a range of a file was written at its place.
+    pub const WRITTEN: u8 = 218;
 }

@@ -157,6 +157,8 @@ fn requests_are_read_as_they_were_written() {
         Call::Exchange { from: 1, old: b"a", to: 2, new: b"bb" },
         Call::Allocate { fid: 1, offset: 2, length: 3, change: change_space },
         Call::Map { fid: 1, offset: 2, length: 3 },
+        Call::Place { fid: 1, offset: 2, length: 3 },
+        Call::Written { fid: 1, offset: 2, length: 3, size: 4 },
     ];
     for call in calls {
         let message = call.encode();

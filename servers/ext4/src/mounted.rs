@@ -9,10 +9,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 use ninep::{AttributeChange, Attributes, Entry, EntryList, Fid, FileSystemStatus, Mapped, Qid, SpaceChange};
 use rsext4::{
-    BlockIo, Clock, DeviceNumber, DirectoryReader, Ext4, Ext4ErrorKind, Ext4Result, FileExtentState,
-    FileExtentTarget, FileName, FilePermissions, InodeInfo, InodeNumber, MountOptions, MountServices,
-    MountedServices, MutationContext, NoopObserver, PreallocationOptions, RangeOperation, RenameOptions,
-    SpecialInodeKind, UnlinkOutcome,
+    BlockIo, Clock, DeviceNumber, DirectoryReader, Ext4, Ext4ErrorKind, Ext4Result, FileExtent,
+    FileExtentState, FileExtentTarget, FileName, FilePermissions, InodeInfo, InodeNumber, MountOptions,
+    MountServices, MountedServices, MutationContext, NoopObserver, PreallocationOptions, RangeOperation,
+    RenameOptions, SpecialInodeKind, UnlinkOutcome,
 };
 
 /// How many extents are looked at for one answer.
@@ -504,20 +504,41 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
         if extent.logical_start > offset {
             return Ok(Mapped::Hole { length: (extent.logical_start - offset).min(length) });
         }
-        let skip = offset - extent.logical_start;
+        self.mapped(*extent, offset, length)
+    }
+
+    /// Gives a range of a file space where it has none, and says where its first bytes are. The new
+    /// space reads as zeros until the client has written it and [says](Self::written) so.
+    pub(crate) fn place(&mut self, fid: Fid, offset: u64, length: u64) -> Done<Mapped> {
+        let inode = self.inode(fid)?;
+        self.is_regular(inode)?;
+        let extent = self.with_space(|ext4| ext4.place_inode(inode, offset, length))?;
+        self.mapped(extent, offset, length)
+    }
+
+    /// The client has written a range at its place. The journal flushes the disk before the commit
+    /// of this change, so the data are on stable storage when the range is seen as written.
+    pub(crate) fn written(&mut self, fid: Fid, offset: u64, length: u64, size: u64) -> Done<()> {
+        let inode = self.inode(fid)?;
+        self.is_regular(inode)?;
+        self.with_space(|ext4| ext4.mark_written(inode, offset, length, size))
+    }
+
+    /// Says where a range begins, which is in this extent. The crate has none of its data then.
+    fn mapped(&mut self, extent: FileExtent, offset: u64, length: u64) -> Done<Mapped> {
+        let skip = offset.checked_sub(extent.logical_start).ok_or(Failure(number::EIO))?;
         let length = extent.length.saturating_sub(skip).min(length);
         if length == 0 {
             return Err(Failure(number::EIO));
         }
-        Ok(match extent.state {
-            FileExtentState::Initialized => {
-                let place = extent.physical_start + skip;
-                self.ext4.release_data(place, length)?;
-                Mapped::Data { length, place }
-            }
-            FileExtentState::Unwritten => Mapped::Unwritten { length },
+        let place = extent.physical_start + skip;
+        let mapped = match extent.state {
+            FileExtentState::Initialized => Mapped::Data { length, place },
+            FileExtentState::Unwritten => Mapped::Unwritten { length, place },
             FileExtentState::Inline => return Err(Failure(number::EOPNOTSUPP)),
-        })
+        };
+        self.ext4.release_data(place, length)?;
+        Ok(mapped)
     }
 }
 

@@ -110,6 +110,8 @@ fn changes(call: &Call<'_>) -> bool {
             | Call::SetAttributes { .. }
             | Call::Write { .. }
             | Call::Allocate { .. }
+            // `Place` comes before this.
+            | Call::Written { .. }
     )
 }
 
@@ -139,6 +141,7 @@ fn carry_out<D: BlockIo, C: Clock + Clone + Send + 'static>(
         Call::Synchronize { .. } => mounted.synchronize(),
         Call::XattrCreate { fid, name, size, flags } => mounted.set_xattr(fid, name, size, flags),
         Call::Allocate { fid, offset, length, change } => mounted.allocate(fid, offset, length, change),
+        Call::Written { fid, offset, length, size } => mounted.written(fid, offset, length, size),
         Call::Walk { fid, new, names: [] } => {
             return match mounted.number_again(fid, new) {
                 Ok(()) => Answer::Walked(&[]).encode(kind, tag),
@@ -184,6 +187,9 @@ fn with_result<D: BlockIo, C: Clock + Clone + Send + 'static>(
         }
         Call::Map { fid, offset, length } => {
             mounted.map(fid, offset, length).map(|mapped| answer(Answer::Mapped(mapped)))
+        }
+        Call::Place { fid, offset, length } => {
+            mounted.place(fid, offset, length).map(|mapped| answer(Answer::Mapped(mapped)))
         }
         _ => Err(Failure(number::EOPNOTSUPP)),
     };

@@ -6,7 +6,7 @@
 mod common;
 
 use common::*;
-use ninep::{AttributeChange, Mapped, SetTime, SpaceChange, Time};
+use ninep::{AttributeChange, Call, Mapped, SetTime, SpaceChange, Time};
 use std::collections::BTreeSet;
 
 const NOT_FOUND: u32 = 2;
@@ -332,5 +332,46 @@ fn bad_requests_are_refused() {
             assert!(client.server.answer(&message).len() >= ninep::HEADER);
         }
     }
+    client.end();
+}
+
+/// A range gets a place, reads as zeros until it was written there, and is data then. The size
+/// changes only then.
+#[test]
+fn a_range_has_a_place_before_it_has_data() {
+    let disk = mkfs(16, &["-b", "4096"]);
+    let mut client = Client::mount(&disk, false).unwrap();
+    let (file, _) = client.make(ROOT, "f", FILE).unwrap();
+    client.write(file, 0, &[1; 4096]).unwrap();
+    let place = |client: &mut Client, offset, length| {
+        client.call(&Call::Place { fid: file, offset, length }, |body| body.mapped())
+    };
+    assert!(matches!(place(&mut client, 0, 4096), Ok(Mapped::Data { length: 4096, .. })));
+    let Ok(Mapped::Unwritten { length: 0x4000, place: found }) = place(&mut client, 8192, 0x4000) else {
+        panic!("four blocks without data");
+    };
+    assert_eq!(client.attributes(file).unwrap().size, 4096);
+    disk.0.lock().unwrap().data[found as usize..][..0x4000].fill(7);
+    client.truncate(file, 30_000).unwrap();
+    assert_eq!(client.read(file, 4096, 30_000).unwrap(), vec![0; 25_904]);
+    // The two blocks in the middle are written.
+    let written = |client: &mut Client, offset, length, size| {
+        client.perform(&Call::Written { fid: file, offset, length, size })
+    };
+    written(&mut client, 12_288, 8192, 0).unwrap();
+    let expected = [vec![0; 8192], vec![7; 8192], vec![0; 9520]].concat();
+    assert!(client.read(file, 4096, 30_000).unwrap() == expected);
+    assert!(matches!(client.map(file, 12_288, 30_000), Ok(Mapped::Data { length: 8192, .. })));
+    // Those that have no space, or a size after them, are refused.
+    assert_eq!(errno(written(&mut client, 4096, 4096, 0)), 22);
+    assert_eq!(errno(written(&mut client, 1 << 20, 4096, 0)), 22);
+    assert_eq!(errno(written(&mut client, 12_288, 4096, 40_000)), 22);
+    assert_eq!(errno(written(&mut client, 12_288, 100, 0)), 22);
+    assert_eq!(errno(place(&mut client, 0, 0)), 22);
+    assert_eq!(errno(place(&mut client, 0, 1 << 40)), 28);
+    assert_eq!(
+        errno(client.call(&Call::Place { fid: ROOT, offset: 0, length: 1 }, |body| body.mapped())),
+        22
+    );
     client.end();
 }

@@ -4,12 +4,13 @@
 
 mod common;
 
-use common::{Disk, Event, MESSAGE, Random, SECTOR, Ticks, campaign, cut, fsck, mkfs};
+use common::{Client, Disk, Event, FILE, MESSAGE, ROOT, Random, SECTOR, Ticks, campaign, cut, fsck, mkfs};
 use ext4::{BlockIo, FileServer, SectorId};
 use mach::machine::Frame;
 use mach::machine::Machine;
 use mach::machine::simulated::Simulated;
 use mach::vm::Vm;
+use ninep::Call;
 use std::future::{Future, poll_fn};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -47,9 +48,19 @@ impl Transport for Direct {
     }
 }
 
+impl Direct {
+    /// Has the file server store everything, as another task does at any time.
+    fn store(&self) {
+        let call = Call::Synchronize { fid: 0, data_only: false };
+        self.0.lock().unwrap().answer(&call.encode());
+    }
+}
+
 #[derive(Default)]
 struct OneServer {
     disk: Disk,
+    /// The way to the server that was made last.
+    last: Mutex<Option<Arc<Direct>>>,
     log: Mutex<Vec<String>>,
     is_slow: Arc<AtomicBool>,
 }
@@ -57,7 +68,9 @@ struct OneServer {
 impl FileServers for OneServer {
     fn connect(&self, _: &Device) -> Result<Arc<dyn Transport>> {
         let server = FileServer::new(self.disk.clone(), Ticks::default(), MESSAGE);
-        Ok(Arc::new(Direct(Mutex::new(server), self.is_slow.clone())))
+        let way = Arc::new(Direct(Mutex::new(server), self.is_slow.clone()));
+        *self.last.lock().unwrap() = Some(way.clone());
+        Ok(way)
     }
 
     fn log(&self, message: core::fmt::Arguments<'_>) {
@@ -71,6 +84,8 @@ struct Frames {
     disk: Disk,
     /// How many pages were moved.
     moved: AtomicUsize,
+    /// The file server that stores everything before pages are written.
+    storing: Mutex<Option<Arc<Direct>>>,
 }
 
 impl Data for Frames {
@@ -91,6 +106,9 @@ impl Data for Frames {
 
     fn write_frames<'a>(&'a self, place: u64, frames: &'a [Frame]) -> MaybeReady<'a, Result<()>> {
         self.moved.fetch_add(frames.len(), Ordering::Relaxed);
+        if let Some(server) = &*self.storing.lock().unwrap() {
+            server.store();
+        }
         for (number, &frame) in frames.iter().enumerate() {
             let mut page = [0; 4096];
             self.machine.read_frame(frame, 0, &mut page);
@@ -137,7 +155,8 @@ fn device(data: Arc<Frames>) -> Device {
 fn frames(disk: &Disk) -> (Arc<dyn MemoryProvider>, Arc<Frames>) {
     let machine = Simulated::new(1024);
     let memory = Arc::new(ObjectProvider(Vm::new(machine.clone()).unwrap()));
-    (memory, Arc::new(Frames { machine, disk: disk.clone(), moved: AtomicUsize::new(0) }))
+    let (disk, moved) = (disk.clone(), AtomicUsize::new(0));
+    (memory, Arc::new(Frames { machine, disk, moved, storing: Mutex::new(None) }))
 }
 
 fn mount(disk: &Disk, read_only: bool) -> Result<World> {
@@ -145,12 +164,16 @@ fn mount(disk: &Disk, read_only: bool) -> Result<World> {
 }
 
 fn mount_counted(disk: &Disk, read_only: bool) -> Result<(World, Arc<Frames>)> {
+    mount_on(disk, read_only).map(|(w, frames, _)| (w, frames))
+}
+
+fn mount_on(disk: &Disk, read_only: bool) -> Result<(World, Arc<Frames>, Arc<OneServer>)> {
     let environment = TestEnvironment::new();
     let servers = Arc::new(OneServer { disk: disk.clone(), ..OneServer::default() });
     let (memory, frames) = frames(disk);
-    let kind = Ext4Type { servers, memory, environment: environment.clone() };
+    let kind = Ext4Type { servers: servers.clone(), memory, environment: environment.clone() };
     let root: VnodeRef = now(kind.make_on(device(frames.clone()), b"", read_only))?;
-    Ok((World::on(root, environment), frames))
+    Ok((World::on(root, environment), frames, servers))
 }
 
 /// Unmounts, and checks that e2fsck finds nothing wrong.
@@ -529,16 +552,41 @@ fn data_with_places_do_not_move_through_the_file_server() {
     w.put("/f", &[5; 80 << 10]);
     let file = w.open("/f", READ_WRITE).unwrap();
     now(file.synchronize()).unwrap();
-    assert_eq!(frames.moved.load(Ordering::Relaxed), 0, "the file server has found places");
+    let moved = || frames.moved.swap(0, Ordering::Relaxed);
+    assert_eq!(moved(), 20, "the file server has found places");
     now(file.write_at(&w.caller(), 8192, &mut Bytes::of(&[6; 40 << 10]))).unwrap();
     now(file.synchronize()).unwrap();
-    assert_eq!(frames.moved.load(Ordering::Relaxed), 10);
+    assert_eq!(moved(), 10, "it is written over");
+    now(file.write_at(&w.caller(), 80 << 10, &mut Bytes::of(&[7; 100]))).unwrap();
+    now(file.write_at(&w.caller(), 96 << 10, &mut Bytes::of(&[8; 5000]))).unwrap();
+    now(file.synchronize()).unwrap();
+    assert_eq!(moved(), 3, "it grows, with a hole");
     drop(file);
     end(w, &disk);
     let (w, frames) = mount_counted(&disk, false).unwrap();
-    let expected = [vec![5; 8192], vec![6; 40 << 10], vec![5; 32 << 10]].concat();
+    let (before, hole) = ([vec![5; 8192], vec![6; 40 << 10], vec![5; 32 << 10]].concat(), 0);
+    let expected = [before, vec![7; 100], vec![hole; (16 << 10) - 100], vec![8; 5000]].concat();
     assert!(w.cat("/f").unwrap() == expected);
-    assert_eq!(frames.moved.load(Ordering::Relaxed), 20);
+    assert_eq!(frames.moved.load(Ordering::Relaxed), 23);
+    end(w, &disk);
+}
+
+/// What a program writes through a mapping after the end of a file does not show when the file
+/// grows over it, although the device has written the whole page.
+#[test]
+fn bytes_after_the_end_of_a_file_are_zeros_when_it_grows() {
+    let disk = mkfs(16, &["-b", "4096"]);
+    let w = mount(&disk, false).unwrap();
+    w.put("/f", &[5; 100]);
+    let file = w.open("/f", READ_WRITE).unwrap();
+    let memory = file.memory(true).unwrap();
+    now(memory.write(200, 3, &mut Bytes::of(b"abc"))).unwrap();
+    now(file.synchronize()).unwrap();
+    now(memory.write_back(0, u64::MAX, true)).unwrap();
+    now(file.write_at(&w.caller(), 8192, &mut Bytes::of(b"1"))).unwrap();
+    let expected = [vec![5; 100], vec![0; 8092], b"1".to_vec()].concat();
+    assert!(w.cat("/f").unwrap() == expected);
+    drop((file, memory));
     end(w, &disk);
 }
 
@@ -655,5 +703,117 @@ fn what_is_written_over_a_file_is_there_after_a_power_cut() {
         now(w.vfs.end_file_systems()).unwrap();
         let wrong = fsck(&cut.data());
         assert!(wrong.is_empty(), "{end} of {}: {wrong}", log.len());
+    }
+}
+
+/// What a file of the next test has: its own byte, from `start` to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Grown {
+    byte: u8,
+    size: usize,
+}
+
+/// Files by name.
+type AllGrown = std::collections::BTreeMap<String, Grown>;
+
+/// Checks a file after a power cut: bytes of its own, or zeros where nothing was stored before.
+fn check_grown(found: &[u8], byte: u8, stored: usize) -> std::result::Result<(), String> {
+    if found.len() < stored {
+        return Err(format!("{} bytes of {stored}", found.len()));
+    }
+    match found.iter().enumerate().find(|&(at, &it)| it != byte && (it != 0 || at < stored)) {
+        Some((at, other)) => {
+            Err(format!("{other} instead of {byte} at {at} of {}, {stored} stored", found.len()))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The power is cut while files grow, shrink and go: each has what was stored, and no other file's
+/// bytes. The disk has been used before, so blocks that are not written show; and everything is
+/// stored between the moment at which a page gets its place and the one at which it is written.
+#[test]
+fn files_that_grow_have_their_own_bytes_after_a_power_cut() {
+    let mut random = Random(90_001);
+    for _ in 0..campaign("EXT4_CUTS", 60).div_ceil(20) {
+        let disk = mkfs(16, &["-b", "4096"]);
+        // Everything that is free now has had other bytes.
+        let mut client = Client::mount(&disk, false).unwrap();
+        let (old, _) = client.make(ROOT, "old", FILE).unwrap();
+        client.write(old, 0, &vec![251; 9 << 20]).unwrap();
+        client.sync().unwrap();
+        client.unlink(ROOT, "old", false).unwrap();
+        client.unmount().unwrap();
+        let before = disk.data();
+        disk.record();
+        let (w, frames, servers) = mount_on(&disk, false).unwrap();
+        *frames.storing.lock().unwrap() = servers.last.lock().unwrap().clone();
+        let (mut files, mut stored, mut next) = (AllGrown::new(), vec![AllGrown::new()], 0);
+        // The files that have lost bytes or their names since they were stored.
+        let mut lost: Vec<Vec<String>> = vec![Vec::new()];
+        for _ in 0..60 {
+            let any = files.keys().nth(random.below(files.len().max(1) as u64) as usize).cloned();
+            match (random.below(10), any) {
+                (0..3, _) | (_, None) => {
+                    next += 1;
+                    let contents = Grown { byte: next, size: random.below(90_000) as usize };
+                    w.put(&format!("/f{next}"), &vec![next; contents.size]);
+                    files.insert(format!("/f{next}"), contents);
+                }
+                (3..6, Some(name)) => {
+                    let contents = files.get_mut(&name).unwrap();
+                    let more = random.below(40_000) as usize;
+                    let file = w.open(&name, READ_WRITE | OpenFlags::APPEND).unwrap();
+                    w.write(&file, &vec![contents.byte; more]).unwrap();
+                    contents.size += more;
+                }
+                (6, Some(name)) => {
+                    let contents = files.get_mut(&name).unwrap();
+                    contents.size = random.below(contents.size as u64 + 1) as usize;
+                    let file = w.open(&name, READ_WRITE).unwrap();
+                    now(file.truncate(&w.caller(), contents.size as u64)).unwrap();
+                    lost.last_mut().unwrap().push(name);
+                }
+                (7, Some(name)) => {
+                    files.remove(&name);
+                    now(w.caller().unlink(&At::Current, name.as_bytes())).unwrap();
+                    lost.last_mut().unwrap().push(name);
+                }
+                (8, Some(name)) => {
+                    // Memory is short.
+                    let file = w.open(&name, READ_WRITE).unwrap();
+                    now(file.memory(true).unwrap().write_back(0, u64::MAX, true)).unwrap();
+                }
+                _ => {
+                    now(w.vfs.synchronize()).unwrap();
+                    disk.note(stored.len());
+                    stored.push(files.clone());
+                    lost.push(Vec::new());
+                }
+            }
+        }
+        let log = disk.log();
+        for _ in 0..20 {
+            let end = random.below(log.len() as u64 + 1) as usize;
+            let (data, point) = cut(&before, &log, end, &mut random);
+            let cut = Disk::of(data);
+            let w = mount(&cut, false).unwrap();
+            for name in w.list("/").unwrap().into_iter().filter(|name| name != "lost+found") {
+                let byte = name[1..].parse().unwrap();
+                let name = format!("/{name}");
+                let is_whole = !lost[point].contains(&name);
+                let size = stored[point].get(&name).filter(|_| is_whole).map_or(0, |it| it.size);
+                let found = w.cat(&name).unwrap();
+                if let Err(wrong) = check_grown(&found, byte, size) {
+                    panic!("{end} of {}: {name}: {wrong}", log.len());
+                }
+            }
+            for name in stored[point].keys().filter(|name| !lost[point].contains(name)) {
+                assert!(w.cat(name).is_ok(), "{end} of {}: {name} is missing", log.len());
+            }
+            now(w.vfs.end_file_systems()).unwrap();
+            let wrong = fsck(&cut.data());
+            assert!(wrong.is_empty(), "{end} of {}: {wrong}", log.len());
+        }
     }
 }

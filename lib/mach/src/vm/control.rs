@@ -60,7 +60,9 @@ impl<M: Machine> VmObject<M> {
             }
             state.write_errors
         };
-        let mut next = first;
+        // Otherwise nothing changes before pages are returned.
+        let locks = request.prohibited.is_some() || request.returned == ReturnPages::All;
+        let mut next = if locks { first } else { end };
         while next < end {
             if let Some(page) = self.lock_pages(&mut next, end, request) {
                 self.page_settles(page).await;
@@ -126,8 +128,9 @@ impl<M: Machine> VmObject<M> {
         in_transit
     }
 
-    /// Writes a run of pages from `next` on to the pager, or frees one page, and advances `next`.
-    /// Returns a page that must be waited for, if any.
+    /// Writes a run of pages from `next` on to the pager, frees one page, or passes over some for
+    /// which nothing is to be done, and advances `next`. Returns a page that must be waited for, if
+    /// any.
     fn return_pages(
         self: &Arc<Self>,
         next: &mut u64,
@@ -135,11 +138,27 @@ impl<M: Machine> VmObject<M> {
         request: LockRequest,
     ) -> Step<M, Option<u64>> {
         let state = &mut *self.state.lock();
-        let Some((index, slot)) = state.pages.next(*next).filter(|(index, _)| *index < end) else {
+        let idle = |slot: &Slot| {
+            let concerned = SlotFlags::BUSY | SlotFlags::CLEANING | SlotFlags::DIRTY;
+            !slot.has(concerned) && (!request.flush || slot.wired > 0)
+        };
+        let (mut passed, mut found) = (0, None);
+        for (index, slot) in state.pages.range(*next, end) {
+            if passed < BATCH && idle(&slot) {
+                passed += 1;
+                continue;
+            }
+            found = Some((index, slot));
+            break;
+        }
+        let Some((index, slot)) = found else {
             *next = end;
             return Ok(None);
         };
         *next = index;
+        if idle(&slot) {
+            return Ok(None);
+        }
         if slot.has(SlotFlags::BUSY | SlotFlags::CLEANING) {
             return Ok(Some(index));
         }

@@ -356,7 +356,8 @@ fn resident<M: Machine>(
     }
 }
 
-/// Begins a page-in of `index`, and of pages after it that the pager has as well.
+/// Begins a page-in of `index`, and of pages after it that the pager has as well: if a device fills
+/// them, of more and more pages while the object is read from its start to its end.
 fn page_in<M: Machine>(
     vm: &Arc<Vm<M>>,
     object: &Arc<VmObject<M>>,
@@ -367,7 +368,11 @@ fn page_in<M: Machine>(
     let Some(pager) = state.pager() else { return Err(KernError::MemoryFailure.into()) };
     let was_paged_out = state.is_internal();
     let privileged = want.privileged || state.privileged;
-    let end = index.saturating_add(want.cluster.max(1)).min(state.limit());
+    let cluster = match pager.0.fills_by_device() {
+        true => state.last_page_in.pages_from(index, want.cluster),
+        false => want.cluster,
+    };
+    let end = index.saturating_add(cluster.max(1)).min(state.limit());
     let mut frames = Vec::new();
     if frames.try_reserve_exact((end - index) as usize).is_err() {
         return Err(KernError::ResourceShortage.into());
@@ -404,6 +409,7 @@ fn page_in<M: Machine>(
         return Err(Blocked::Wait(Pause::Memory(privileged)));
     }
     state.paging += 1;
+    state.last_page_in.begins(index, frames.len() as u64);
     Err(Blocked::Wait(Pause::PageIn(Box::new(PageIn::new(
         vm.clone(),
         object.clone(),

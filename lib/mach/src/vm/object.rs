@@ -71,6 +71,44 @@ pub(super) struct ObjectState<M: Machine> {
     pub(super) write_errors: u32,
     /// What programs write through mappings; `None` if that is not of interest.
     pub(super) mapped_writes: Option<Box<MappedWrites>>,
+    /// The page-in that was begun last.
+    pub(super) last_page_in: LastPageIn,
+}
+
+/// The page-in of an object that was begun last.
+#[derive(Clone, Copy, Default)]
+pub(super) struct LastPageIn {
+    /// The low bits of the number of the page after its last.
+    next: u32,
+    /// How many pages it was for.
+    pages: u32,
+}
+
+impl LastPageIn {
+    /// How many times as many pages as usual a page-in is for at most.
+    const MOST: u64 = 4;
+
+    /// How many pages are requested with page `index`, if that is usually `cluster`: twice as many
+    /// as the last time if that ended just before it, since the object is read from its start to
+    /// its end.
+    pub(super) fn pages_from(self, index: u64, cluster: u64) -> u64 {
+        match self.pages > 0 && self.next == index as u32 && cluster > 1 {
+            true => (2 * u64::from(self.pages)).clamp(cluster, LastPageIn::MOST * cluster),
+            false => cluster,
+        }
+    }
+
+    /// So many pages are requested from page `index` on.
+    pub(super) fn begins(&mut self, index: u64, pages: u64) {
+        *self = LastPageIn { next: (index + pages) as u32, pages: pages as u32 };
+    }
+
+    /// Of so many pages from page `index` on only the first were filled.
+    pub(super) fn ended(&mut self, index: u64, pages: u64, filled: u64) {
+        if self.next == (index + pages) as u32 {
+            self.next = (index + filled) as u32;
+        }
+    }
 }
 
 /// Which pages of an object programs may write through mappings without a fault, since they were
@@ -196,6 +234,7 @@ impl<M: Machine> VmObject<M> {
             paging: 0,
             write_errors: 0,
             mapped_writes: None,
+            last_page_in: LastPageIn::default(),
         };
         Ok(Arc::new(Self {
             vm: vm.clone(),

@@ -267,6 +267,7 @@ impl<M: Machine> PageIn<M> {
                 self.vm.free_frame(frame, false);
             }
             state.paging -= 1;
+            state.last_page_in.ended(self.first, frames.len() as u64, filled as u64);
         }
         self.object.changed.wake_all();
     }

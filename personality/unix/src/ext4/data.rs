@@ -1,11 +1,16 @@
 //! The data of a regular file, as its pages are filled from the disk and written to it.
 //!
 //! The file server says where data are on the disk. Such data are read there into the frames of the
-//! page cache, and pages of them are written from there, without a copy. What has no place yet, and
-//! the page at the file's end, is given to the file server.
+//! page cache, and pages are written from there, without a copy. Pages that have no place get one
+//! from the file server first, which reads as zeros. When they are on the disk, the file server is
+//! told, which records that they are data and how long the file is, in one change. The journal
+//! flushes the disk before it commits that. So after a power cut a page has what was written, or
+//! zeros, and never what another file had there. If the disk cannot be used like that, all data are
+//! given to the file server.
 //!
 //! What the file server said is true until it is asked to write data, or to change the file's size
-//! or space. So these requests are made alone ([`Data::alone`]), and places are forgotten then.
+//! or space. So these requests are made alone ([`Data::alone`]), and places are forgotten then. No
+//! such request comes between a place that was given and the data that are written there.
 //! When the file server says a place, it has written what it had of that, and so does the page
 //! cache of the disk, which forgets it ([`forget_pages`]). That cache may read it again together
 //! with its neighbours, so it forgets it after each write of data, too: the file server reads what
@@ -37,17 +42,101 @@ struct Run {
     place: Option<u64>,
 }
 
+/// Where pages are written.
+struct Space {
+    length: u64,
+    /// In bytes from the start of the disk.
+    place: u64,
+    /// Whether the file server has to be told when they are.
+    is_new: bool,
+}
+
+/// Known places of a file's data.
+#[derive(Default)]
+struct Places {
+    /// By the offset of the first byte; whole pages. They do not overlap.
+    runs: BTreeMap<u64, Run>,
+    /// How often something that was no data has become data.
+    version: u64,
+}
+
+impl Places {
+    fn clear(&mut self) {
+        self.runs.clear();
+    }
+
+    /// Where the pages from `offset` on are, as far as that is known.
+    fn find(&self, offset: u64) -> Option<Run> {
+        let (start, run) = self.runs.range(..=offset).next_back()?;
+        run.from(offset - start)
+    }
+
+    /// Adds a run, which replaces what was known of its pages.
+    fn add(&mut self, offset: u64, run: Run) {
+        let end = offset + run.length;
+        while let Some((&start, &old)) = self.runs.range(..end).next_back() {
+            if start + old.length <= offset {
+                break;
+            }
+            self.runs.remove(&start);
+            if let Some(rest) = old.from(end - start) {
+                self.runs.insert(end, rest);
+            }
+            if start < offset {
+                self.runs.insert(start, Run { length: offset - start, ..old });
+            }
+        }
+        // A run that continues the one before becomes part of it.
+        let before = self.runs.range(..offset).next_back().map(|(&start, &before)| (start, before));
+        let (start, run) = match before {
+            Some((start, before)) if before.goes_on_as(start, offset, run) => {
+                (start, Run { length: before.length + run.length, ..before })
+            }
+            _ => (offset, run),
+        };
+        if self.runs.len() >= RUNS {
+            self.runs.clear();
+        }
+        self.runs.insert(start, run);
+    }
+}
+
+impl Run {
+    /// The run without its first bytes, if there are more.
+    fn from(self, skip: u64) -> Option<Run> {
+        let length = self.length.checked_sub(skip).filter(|&length| length > 0)?;
+        Some(Run { length, place: self.place.map(|place| place + skip) })
+    }
+
+    /// Whether `next` at `offset` continues this run, which is at `start`, in the file and on the
+    /// disk.
+    fn goes_on_as(self, start: u64, offset: u64, next: Run) -> bool {
+        start + self.length == offset && next.place == self.place.map(|place| place + self.length)
+    }
+}
+
+/// A write that is under way.
+pub(super) struct Reach<'a>(&'a Data);
+
+impl Drop for Reach<'_> {
+    fn drop(&mut self) {
+        *self.0.reach.lock() = 0;
+    }
+}
+
 /// The size of a file, and the way to its data.
 pub(super) struct Data {
     file_system: Weak<Ext4>,
     fid: Arc<Fid>,
     /// The size in bytes, which the file server may not know yet.
     size: AtomicU64,
+    /// How far a write that is under way may make the file reach. Pages that it has changed are
+    /// written back like those within the file.
+    reach: SpinLock<u64>,
     /// A size that the file server knows the file to have at least.
     stored: AtomicU64,
-    /// Known places, by the offset of the first byte; whole pages. Places are added and used while
-    /// `using` is locked for reading.
-    places: SpinLock<BTreeMap<u64, Run>>,
+    /// Known places. They are added and used while `using` is locked for reading.
+    places: SpinLock<Places>,
     /// Locked for writing while the file server changes data, size or space.
     using: RwLock<()>,
 }
@@ -58,14 +147,33 @@ impl Data {
             file_system: Arc::downgrade(file_system),
             fid,
             size: AtomicU64::new(size),
+            reach: SpinLock::new(0),
             stored: AtomicU64::new(size),
-            places: SpinLock::new(BTreeMap::new()),
+            places: SpinLock::new(Places::default()),
             using: RwLock::new(()),
         }
     }
 
     pub(super) fn size(&self) -> u64 {
         self.size.load(Ordering::Acquire)
+    }
+
+    /// Where the file ends for pages that are read or written back.
+    fn end(&self) -> u64 {
+        (*self.reach.lock()).max(self.size())
+    }
+
+    /// Begins a write that may make the file reach so far. It is under way until the result is
+    /// dropped.
+    pub(super) fn reach(&self, end: u64) -> Reach<'_> {
+        *self.reach.lock() = end;
+        Reach(self)
+    }
+
+    /// Whether the file server may know the file to be longer than it is, because a write was given
+    /// up after some of its pages were written back.
+    pub(super) fn is_too_long(&self) -> bool {
+        self.stored.load(Ordering::Acquire) > self.end()
     }
 
     /// The file has at least `size` bytes.
@@ -99,22 +207,17 @@ impl Data {
         self.places.lock().clear();
     }
 
-    /// Where the pages from `offset` on are, as far as that is known.
-    fn known(&self, offset: u64) -> Option<Run> {
-        let places = self.places.lock();
-        let (start, run) = places.range(..=offset).next_back()?;
-        let skip = offset - start;
-        let length = run.length.checked_sub(skip).filter(|&length| length > 0)?;
-        Some(Run { length, place: run.place.map(|place| place + skip) })
-    }
-
     /// Where the pages from `offset` on are. `None`: not on the disk as pages. `using` must be
     /// locked for reading.
     async fn place(&self, file_system: &Ext4, offset: u64) -> Result<Option<Run>> {
-        if let Some(run) = self.known(offset) {
-            return Ok(Some(run));
-        }
-        let length = self.size().next_multiple_of(PAGE).saturating_sub(offset);
+        let before = {
+            let places = self.places.lock();
+            if let Some(run) = places.find(offset) {
+                return Ok(Some(run));
+            }
+            places.version
+        };
+        let length = self.end().next_multiple_of(PAGE).saturating_sub(offset);
         if length == 0 {
             return Ok(None);
         }
@@ -124,37 +227,66 @@ impl Data {
             mapped => mapped?,
         };
         let (length, place) = match mapped {
-            Mapped::Hole { length } | Mapped::Unwritten { length } => (length, None),
+            Mapped::Hole { length } | Mapped::Unwritten { length, .. } => (length, None),
             Mapped::Data { length, place } => (length, Some(place)),
         };
         let length = length / PAGE * PAGE;
         if length == 0 {
             return Ok(None);
         }
-        let mut run = Run { length, place: None };
-        if let Some(place) = place {
-            let range = file_system.disk.range();
-            let first = range.start.checked_add(place).ok_or(Error::EIO)?;
-            let end = first.checked_add(length).filter(|&end| end <= range.end).ok_or(Error::EIO)?;
-            if !first.is_multiple_of(PAGE) {
-                // The disk's pages of these data have other blocks as well.
-                return Ok(None);
-            }
-            forget_pages(file_system, first..end).await?;
-            run.place = Some(first);
-        }
+        let place = match place {
+            Some(place) => match on_disk(file_system, place, length).await? {
+                Some(place) => Some(place),
+                None => return Ok(None),
+            },
+            None => None,
+        };
+        let run = Run { length, place };
         let mut places = self.places.lock();
-        if places.len() >= RUNS {
-            places.clear();
+        // What was a hole when the file server answered may have been written meanwhile.
+        if run.place.is_some() || places.version == before {
+            places.add(offset, run);
         }
-        places.insert(offset, run);
         Ok(Some(run))
+    }
+
+    /// Where pages from `offset` on are written, at most `most` bytes: at the place of the data
+    /// that they have, or at a new one. `None`: the file server has to write them. `using` must be
+    /// locked for reading.
+    async fn space(&self, file_system: &Ext4, offset: u64, most: u64) -> Result<Option<Space>> {
+        let known = match offset < self.stored.load(Ordering::Acquire) {
+            true => self.place(file_system, offset).await?,
+            false => self.places.lock().find(offset),
+        };
+        if let Some(Run { length, place: Some(place) }) = known {
+            return Ok(Some(Space { length: length.min(most), place, is_new: false }));
+        }
+        if !file_system.has_blocks_of_pages() {
+            return Ok(None);
+        }
+        file_system.changed();
+        let call = Call::Place { fid: self.fid.number, offset, length: most };
+        let mapped = match file_system.session.call(&call).await?.read(Body::mapped) {
+            Err(Error::EOPNOTSUPP) => return Ok(None),
+            mapped => mapped?,
+        };
+        let (length, place, is_new) = match mapped {
+            Mapped::Hole { .. } => return Err(Error::EIO),
+            Mapped::Unwritten { length, place } => (length, place, true),
+            Mapped::Data { length, place } => (length, place, false),
+        };
+        let length = length.min(most) / PAGE * PAGE;
+        if length == 0 {
+            return Ok(None);
+        }
+        let place = on_disk(file_system, place, length).await?;
+        Ok(place.map(|place| Space { length, place, is_new }))
     }
 
     async fn read_to(&self, offset: u64, frames: &[Frame]) -> Result<Option<usize>> {
         let file_system = self.file_system.upgrade().ok_or(Error::EIO)?;
         let _using = self.using.read().await;
-        let rest = self.size().saturating_sub(offset);
+        let rest = self.end().saturating_sub(offset);
         let Some(run) = self.place(&file_system, offset).await? else { return Ok(None) };
         let Some(place) = run.place else { return Ok(Some(0)) };
         let count = (run.length / PAGE).min(rest.div_ceil(PAGE)).min(frames.len() as u64) as usize;
@@ -165,26 +297,37 @@ impl Data {
         }
     }
 
-    /// Writes the first of these frames, as far as the file server has nothing to do for that: they
-    /// are within the file as it knows it, and have places.
+    /// Writes the frames that are pages of the file, as far as the file server need not do that.
     async fn write_from(&self, offset: u64, frames: &[Frame]) -> Result<usize> {
         let file_system = self.file_system.upgrade().ok_or(Error::EIO)?;
         let _using = self.using.read().await;
-        let end = self.stored.load(Ordering::Acquire).min(self.size());
-        let most = (end.saturating_sub(offset) / PAGE).min(frames.len() as u64) as usize;
+        let end = self.end();
+        let pages = end.saturating_sub(offset).div_ceil(PAGE).min(frames.len() as u64) as usize;
         let mut done = 0;
-        while done < most {
+        while done < pages {
             let at = offset + done as u64 * PAGE;
-            let Some(run) = self.place(&file_system, at).await? else { break };
-            let Some(place) = run.place else { break };
-            let count = (run.length / PAGE).min((most - done) as u64) as usize;
+            let most = (pages - done) as u64 * PAGE;
+            let Some(space) = self.space(&file_system, at, most).await? else { break };
+            let count = (space.length / PAGE) as usize;
             file_system.changed();
-            match file_system.disk.disk.data.write_frames(place, &frames[done..done + count]).await {
-                Ok(()) => done += count,
+            match file_system.disk.disk.data.write_frames(space.place, &frames[done..done + count]).await {
+                Ok(()) => {}
                 Err(Error::EOPNOTSUPP) => break,
                 Err(error) => return Err(error),
             }
-            forget_pages(&file_system, place..place + count as u64 * PAGE).await?;
+            forget_pages(&file_system, space.place..space.place + space.length).await?;
+            let size = end.min(at + space.length);
+            if space.is_new || size > self.stored.load(Ordering::Acquire) {
+                // The data are on the disk.
+                let (fid, length) = (self.fid.number, space.length);
+                file_system.session.perform(&Call::Written { fid, offset: at, length, size }).await?;
+                self.is_stored(size);
+            }
+            let mut places = self.places.lock();
+            places.version += u64::from(space.is_new);
+            places.add(at, Run { length: space.length, place: Some(space.place) });
+            drop(places);
+            done += count;
         }
         Ok(done)
     }
@@ -193,7 +336,7 @@ impl Data {
         let file_system = self.file_system.upgrade().ok_or(Error::EIO)?;
         let session = &file_system.session;
         // What is after the end is not the file's, whatever the disk has there.
-        let rest = usize::try_from(self.size().saturating_sub(offset)).unwrap_or(usize::MAX);
+        let rest = usize::try_from(self.end().saturating_sub(offset)).unwrap_or(usize::MAX);
         let length = bytes.len().min(rest);
         let mut done = 0;
         while done < length {
@@ -214,7 +357,7 @@ impl Data {
     async fn write_all(&self, mut offset: u64, bytes: &[u8]) -> Result<()> {
         let file_system = self.file_system.upgrade().ok_or(Error::EIO)?;
         // A page may extend beyond the end of the file.
-        let rest = usize::try_from(self.size().saturating_sub(offset)).unwrap_or(usize::MAX);
+        let rest = usize::try_from(self.end().saturating_sub(offset)).unwrap_or(usize::MAX);
         let mut bytes = &bytes[..bytes.len().min(rest)];
         if bytes.is_empty() {
             return Ok(());
@@ -235,6 +378,19 @@ impl Data {
         }
         Ok(())
     }
+}
+
+/// A place of the file system in bytes from the start of the disk, for transfers of frames. `None`:
+/// the disk's pages of these data have other blocks as well.
+async fn on_disk(file_system: &Ext4, place: u64, length: u64) -> Result<Option<u64>> {
+    let range = file_system.disk.range();
+    let first = range.start.checked_add(place).ok_or(Error::EIO)?;
+    let end = first.checked_add(length).filter(|&end| end <= range.end).ok_or(Error::EIO)?;
+    if !first.is_multiple_of(PAGE) {
+        return Ok(None);
+    }
+    forget_pages(file_system, first..end).await?;
+    Ok(Some(first))
 }
 
 /// Writes the pages of the disk itself that were changed in a range of data, and forgets all of
@@ -261,6 +417,17 @@ impl Store for Data {
 
     fn read_frames<'a>(&'a self, offset: u64, frames: &'a [Frame]) -> BoxFuture<'a, Result<Option<usize>>> {
         Box::pin(self.read_to(offset, frames))
+    }
+
+    fn with_end(&self, range: Range<u64>, clear: &mut dyn FnMut(u64)) {
+        if range.end <= self.size() {
+            return;
+        }
+        let reach = self.reach.lock();
+        let end = self.size().max(*reach);
+        if range.contains(&end) && !end.is_multiple_of(PAGE) {
+            clear(end);
+        }
     }
 
     fn write_frames<'a>(&'a self, offset: u64, frames: &'a [Frame]) -> BoxFuture<'a, Result<usize>> {

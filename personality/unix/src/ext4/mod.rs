@@ -211,6 +211,12 @@ impl Ext4 {
         self.session.perform(call).await
     }
 
+    /// Whether blocks of data are pages of the disk, so that pages of a file can be written alone.
+    fn has_blocks_of_pages(&self) -> bool {
+        let page = crate::vfs::PAGE_SIZE as u64;
+        u64::from(self.status.lock().block_size) == page && self.disk.range().start.is_multiple_of(page)
+    }
+
     /// Checks that a file can grow by so many bytes. `ENOSPC`.
     async fn reserve(&self, bytes: u64) -> Result<()> {
         let take = |room: u64| room.checked_sub(bytes);

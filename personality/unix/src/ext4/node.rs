@@ -312,9 +312,15 @@ impl Node {
         self.file_system.reserve(growth).await?;
         let pages = self.pages(regular)?;
         let written = Written(regular, offset..offset + room as u64);
+        let reach = regular.data.reach(offset + room as u64);
+        if growth > 0 {
+            // If the write is given up, its pages may have been written back.
+            self.is_dirty();
+        }
         let count = pages.write(offset, room, from).await?;
         drop(written);
         regular.data.grow(offset + count as u64);
+        drop(reach);
         self.modified_now();
         Ok((count, offset + count as u64))
     }
@@ -361,7 +367,10 @@ impl Node {
         self.note_mapped_write();
         let late = *self.late.lock();
         let written = match &self.regular {
-            Some(regular) => regular.store_pages().await,
+            Some(regular) => {
+                let stored = regular.store_pages().await;
+                stored.and(self.cut(regular).await)
+            }
             None => Ok(()),
         };
         if late == Late::default() {
@@ -380,6 +389,22 @@ impl Node {
         self.were_sent(accessed, modified);
         self.refresh_blocks().await;
         written
+    }
+
+    /// Cuts the file at the file server to what it is, if a write was given up after its pages were
+    /// written back. No write is under way then.
+    async fn cut(&self, regular: &Regular) -> Result<()> {
+        if !regular.data.is_too_long() {
+            return Ok(());
+        }
+        let Some(_alone) = regular.writing.try_lock() else { return Ok(()) };
+        let alone = regular.data.alone().await;
+        let size = regular.data.size();
+        let change = ninep::AttributeChange { size: Some(size), ..Default::default() };
+        self.file_system.change(&Call::SetAttributes { fid: self.fid(), change }).await?;
+        regular.data.may_be_stored(size);
+        drop(alone);
+        Ok(())
     }
 
     /// Records that the file server has these times.
@@ -512,7 +537,7 @@ impl Node {
             let call = Call::Map { fid: self.fid(), offset, length: size - offset };
             let reply = self.file_system.session.call(&call).await?;
             let (length, is_data) = match reply.read(Body::mapped)? {
-                Mapped::Hole { length } | Mapped::Unwritten { length } => (length, false),
+                Mapped::Hole { length } | Mapped::Unwritten { length, .. } => (length, false),
                 Mapped::Data { length, .. } => (length, true),
             };
             if is_data != hole {

@@ -25,8 +25,8 @@ pub struct DiskService {
     written: SpinLock<Vec<Range<u64>>>,
 }
 
-/// How many ranges are remembered. With more, they become one.
-const RANGES: usize = 256;
+/// How many ranges are remembered, in order and merged. With more, they become one.
+const RANGES: usize = 512;
 
 impl DiskService {
     /// The service for this device.
@@ -91,10 +91,18 @@ impl DiskService {
             Some(last) if last.end == range.start => last.end = range.end,
             _ => written.push(range),
         }
-        if written.len() > RANGES {
-            let start = written.iter().map(|range| range.start).min().unwrap_or(0);
-            let end = written.iter().map(|range| range.end).max().unwrap_or(0);
-            *written = alloc::vec![start..end];
+        // Blocks are written again and again.
+        if written.len() > 2 * RANGES {
+            written.sort_unstable_by_key(|range| range.start);
+            written.dedup_by(|next, range| {
+                let touches = next.start <= range.end;
+                range.end = if touches { range.end.max(next.end) } else { range.end };
+                touches
+            });
+            if let (true, Some(first), Some(last)) = (written.len() > RANGES, written.first(), written.last())
+            {
+                *written = alloc::vec![first.start..last.end];
+            }
         }
     }
 

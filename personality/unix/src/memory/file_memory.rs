@@ -76,6 +76,11 @@ impl<M: Machine> Pager<M> for StorePager {
         alloc::boxed::Box::pin(async move {
             let mut done = 0;
             if self.0.has_device() {
+                let range = data.offset..data.offset + data.length() as u64;
+                self.0.with_end(range, &mut |end| {
+                    let (page, at) = (((end - data.offset) / PAGE) as usize, (end % PAGE) as usize);
+                    data.machine.write_frame(data.frames[page], at, &[0; PAGE as usize][at..]);
+                });
                 let written = self.0.write_frames(data.offset, data.frames).await;
                 done = written.map_err(|_| KernError::MemoryError)? * PAGE as usize;
             }

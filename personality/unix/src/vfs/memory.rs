@@ -4,6 +4,7 @@ use crate::{AttemptError, BoxFuture, MaybeReady, Result, UserBuffer};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::any::Any;
+use core::ops::Range;
 use core::time::Duration;
 use mach::machine::Frame;
 
@@ -81,6 +82,11 @@ pub trait Store: Send + Sync {
     fn read_frames<'a>(&'a self, _offset: u64, _frames: &'a [Frame]) -> BoxFuture<'a, Result<Option<usize>>> {
         Box::pin(core::future::ready(Ok(None)))
     }
+
+    /// Runs `clear` on the offset at which the file ends, if that is within the range: what its
+    /// pages have after that is cleared before a device writes them. No write that makes the file
+    /// longer begins meanwhile.
+    fn with_end(&self, _range: Range<u64>, _clear: &mut dyn FnMut(u64)) {}
 
     /// Has a device write frames to `offset`, which is a multiple of the page size. Returns how
     /// many of the first frames were written; the others have to be [written](Self::write). The

@@ -1,6 +1,7 @@
 //! Bitmap cache helpers.
 
-use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
+use super::undo::UndoMap;
+use alloc::{sync::Arc, vec::Vec};
 
 use crate::{
     BITMAP_CACHE_MAX,
@@ -55,6 +56,8 @@ pub struct CachedBitmap {
     pub last_access: u64,
     /// Generation counter bumped on every access.
     pub generation: u64,
+    /// Whether its checksum was right when it was loaded.
+    checked: bool,
 }
 
 impl CachedBitmap {
@@ -65,6 +68,7 @@ impl CachedBitmap {
             block_num,
             last_access: 0,
             generation: 0,
+            checked: false,
         }
     }
 
@@ -79,9 +83,8 @@ impl CachedBitmap {
 /// The cache deliberately has no internal lock. Callers need mutable access to
 /// the mounted filesystem before changing cache state; an OS adapter may place
 /// its own sleepable lock around that owner.
-#[derive(Clone)]
 pub struct BitmapCache {
-    cache: BTreeMap<CacheKey, CachedBitmap>,
+    cache: UndoMap<CacheKey, CachedBitmap>,
     max_entries: usize,
     access_counter: u64,
 }
@@ -90,10 +93,28 @@ impl BitmapCache {
     /// Creates a bitmap cache.
     pub fn new(max_entries: usize) -> Self {
         Self {
-            cache: BTreeMap::new(),
+            cache: UndoMap::new(),
             max_entries,
             access_counter: 0,
         }
+    }
+
+    /// Begins a transaction, whose changes of the cache can be taken back. Transactions can be
+    /// nested.
+    pub(crate) fn begin(&mut self) -> u64 {
+        self.cache.begin();
+        self.access_counter
+    }
+
+    /// Ends the innermost transaction, whose changes stay.
+    pub(crate) fn keep(&mut self) {
+        self.cache.keep();
+    }
+
+    /// Ends the innermost transaction, and takes its changes back.
+    pub(crate) fn restore(&mut self, access_counter: u64) {
+        self.cache.restore();
+        self.access_counter = access_counter;
     }
 
     /// Creates a bitmap cache with the default size.
@@ -111,6 +132,25 @@ impl BitmapCache {
         self.ensure_loaded(block_dev, key, block_num)?;
         self.touch(key);
         self.cache.get(&key).cloned().ok_or(Ext4Error::corrupted())
+    }
+
+    /// Checks a bitmap before it is changed, once after it was loaded: what is in the cache was
+    /// changed here only.
+    pub(crate) fn check_once<B: BlockIo>(
+        &mut self,
+        block_dev: &mut Jbd2Dev<B>,
+        key: CacheKey,
+        block_num: AbsoluteBN,
+        is_right: impl FnOnce(&[u8]) -> bool,
+    ) -> Ext4Result<()> {
+        self.ensure_loaded(block_dev, key, block_num)?;
+        self.touch(key);
+        let bitmap = self.cache.get_mut(&key).ok_or(Ext4Error::corrupted())?;
+        if !bitmap.checked && !is_right(&bitmap.data) {
+            return Err(Ext4Error::checksum());
+        }
+        bitmap.checked = true;
+        Ok(())
     }
 
     fn ensure_loaded<B: BlockIo>(

@@ -1,6 +1,7 @@
 //! Data block cache helpers.
 
-use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
+use super::undo::UndoMap;
+use alloc::{sync::Arc, vec::Vec};
 
 use crate::{blockdev::*, bmalloc::AbsoluteBN, config::USE_MULTILEVEL_CACHE, error::*};
 
@@ -56,9 +57,8 @@ impl CachedBlock {
 /// The portable core deliberately provides no internal synchronization. The
 /// OS adapter owns the filesystem lock and every cache mutation is visible
 /// through an exclusive borrow.
-#[derive(Clone)]
 pub struct DataBlockCache {
-    cache: BTreeMap<BlockCacheKey, CachedBlock>,
+    cache: UndoMap<BlockCacheKey, CachedBlock>,
     /// Unique block numbers ordered from least to most recently used.
     lru_order: Vec<AbsoluteBN>,
     max_entries: usize,
@@ -70,12 +70,31 @@ impl DataBlockCache {
     /// Creates a data block cache.
     pub fn new(max_entries: usize, block_size: usize) -> Self {
         Self {
-            cache: BTreeMap::new(),
+            cache: UndoMap::new(),
             lru_order: Vec::with_capacity(max_entries),
             max_entries,
             access_counter: 0,
             block_size,
         }
+    }
+
+    /// Begins a transaction, whose changes of the cache can be taken back. Transactions can be
+    /// nested.
+    pub(crate) fn begin(&mut self) -> (u64, Vec<AbsoluteBN>) {
+        self.cache.begin();
+        (self.access_counter, self.lru_order.clone())
+    }
+
+    /// Ends the innermost transaction, whose changes stay.
+    pub(crate) fn keep(&mut self) {
+        self.cache.keep();
+    }
+
+    /// Ends the innermost transaction, and takes its changes back.
+    pub(crate) fn restore(&mut self, (access_counter, lru_order): (u64, Vec<AbsoluteBN>)) {
+        self.cache.restore();
+        self.access_counter = access_counter;
+        self.lru_order = lru_order;
     }
 
     /// Loads one block from disk using a caller-provided buffer.

@@ -1,6 +1,7 @@
 //! Inode table cache helpers.
 
-use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
+use super::undo::UndoMap;
+use alloc::{sync::Arc, vec::Vec};
 
 use crate::{
     blockdev::*,
@@ -68,9 +69,8 @@ pub struct InodeHandle {
 }
 
 /// Inode cache owned exclusively by one mounted filesystem.
-#[derive(Clone)]
 pub struct InodeCache {
-    cache: BTreeMap<InodeCacheKey, CachedInode>,
+    cache: UndoMap<InodeCacheKey, CachedInode>,
     max_entries: usize,
     access_counter: u64,
     inode_size: usize,
@@ -79,11 +79,29 @@ pub struct InodeCache {
 impl InodeCache {
     pub fn new(max_entries: usize, inode_size: usize) -> Self {
         Self {
-            cache: BTreeMap::new(),
+            cache: UndoMap::new(),
             max_entries,
             access_counter: 0,
             inode_size,
         }
+    }
+
+    /// Begins a transaction, whose changes of the cache can be taken back. Transactions can be
+    /// nested.
+    pub(crate) fn begin(&mut self) -> u64 {
+        self.cache.begin();
+        self.access_counter
+    }
+
+    /// Ends the innermost transaction, whose changes stay.
+    pub(crate) fn keep(&mut self) {
+        self.cache.keep();
+    }
+
+    /// Ends the innermost transaction, and takes its changes back.
+    pub(crate) fn restore(&mut self, access_counter: u64) {
+        self.cache.restore();
+        self.access_counter = access_counter;
     }
 
     pub fn default(inode_size: u16) -> Self {

@@ -3,6 +3,7 @@
 pub mod bitmap;
 pub mod data_block;
 pub mod inode_table;
+mod undo;
 
 pub use bitmap::{BitmapCache, BitmapType};
 pub use data_block::{DataBlockCache, DataBlockCacheStats};

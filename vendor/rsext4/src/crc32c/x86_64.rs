@@ -41,10 +41,9 @@ fn has_hardware_crc32() -> bool {
 ///
 /// The current CPU must advertise SSE4.2 through CPUID leaf 1 ECX bit 20.
 pub(crate) unsafe fn crc32c_hardware(mut crc: u32, data: &[u8]) -> u32 {
-    let (chunks, remainder) = data.as_chunks::<8>();
-    for chunk in chunks {
+    let word = |crc: u64, chunk: &[u8; 8]| {
         let value = u64::from_le_bytes(*chunk);
-        let mut accumulator = u64::from(crc);
+        let mut accumulator = crc;
         unsafe {
             // SAFETY: the caller established SSE4.2 support. Both operands are
             // plain GPR values, and the instruction has no memory side effect.
@@ -55,8 +54,19 @@ pub(crate) unsafe fn crc32c_hardware(mut crc: u32, data: &[u8]) -> u32 {
                 options(nomem, nostack, preserves_flags),
             );
         }
-        crc = accumulator as u32;
+        accumulator
+    };
+    let (chunks, remainder) = data.as_chunks::<8>();
+    let mut accumulator = u64::from(crc);
+    let (eights, rest) = chunks.as_chunks::<8>();
+    for [a, b, c, d, e, f, g, h] in eights {
+        accumulator = word(word(word(word(accumulator, a), b), c), d);
+        accumulator = word(word(word(word(accumulator, e), f), g), h);
     }
+    for chunk in rest {
+        accumulator = word(accumulator, chunk);
+    }
+    crc = accumulator as u32;
 
     for &byte in remainder {
         unsafe {

@@ -56,13 +56,13 @@ impl Ext4FileSystem {
             {
                 // Validate the current bitmap contents before mutating them so
                 // checksum-protected filesystems fail fast on corruption.
-                let bm = self
-                    .bitmap_cache
-                    .get_or_load(block_dev, cache_key, bitmap_block)?;
-                let expected = ext4_block_bitmap_csum32(&self.superblock, &bm.data);
-                if !desc.block_bitmap_csum_matches(&self.superblock, expected) {
-                    return Err(Ext4Error::checksum().with_operation("alloc_blocks:block_bitmap"));
-                }
+                let (superblock, desc) = (self.superblock, *desc);
+                self.bitmap_cache
+                    .check_once(block_dev, cache_key, bitmap_block, |data| {
+                        let expected = ext4_block_bitmap_csum32(&superblock, data);
+                        desc.block_bitmap_csum_matches(&superblock, expected)
+                    })
+                    .map_err(|error| error.with_operation("alloc_blocks:block_bitmap"))?;
             }
 
             // Blocks freed in the running transaction are withheld: after a
@@ -78,8 +78,7 @@ impl Ext4FileSystem {
             // the updated bitmap bytes remain coherent with cache state.
             self.bitmap_cache
                 .modify(block_dev, cache_key, bitmap_block, |data| {
-                    let mut candidate = initialized_bitmap.as_deref().unwrap_or(data).to_vec();
-                    let mut usable = candidate.clone();
+                    let mut usable = initialized_bitmap.as_deref().unwrap_or(data).to_vec();
                     for &bit in &withheld {
                         usable[bit / 8] |= 1 << (bit % 8);
                     }
@@ -89,11 +88,13 @@ impl Ext4FileSystem {
                         count,
                     );
                     if let Ok(allocated) = &alloc_res {
+                        if let Some(bitmap) = &initialized_bitmap {
+                            data.copy_from_slice(bitmap);
+                        }
                         let start = allocated.block_in_group.raw() as usize;
                         for bit in start..start + count as usize {
-                            candidate[bit / 8] |= 1 << (bit % 8);
+                            data[bit / 8] |= 1 << (bit % 8);
                         }
-                        data.copy_from_slice(&candidate);
                     }
                 })?;
 
@@ -168,36 +169,26 @@ impl Ext4FileSystem {
             return Ok(Vec::new());
         }
 
-        // Pre-collect per-group metadata to avoid borrowing self.group_descs
-        // across mutable borrows of self later in the loop body.
-        let mut group_meta: Vec<(BGIndex, AbsoluteBN, bool, Ext4GroupDesc)> = Vec::new();
-        for (idx, desc) in self.group_descs.iter().enumerate() {
+        for idx in 0..self.group_descs.len() {
+            let desc = self.group_descs[idx];
             let group_idx = BGIndex::new(u32::try_from(idx).map_err(|_| Ext4Error::overflow())?);
-            let free = desc.free_inodes_count();
-            if free < count {
+            if desc.free_inodes_count() < count {
                 continue;
             }
-            group_meta.push((
-                group_idx,
-                AbsoluteBN::new(desc.inode_bitmap()),
-                desc.is_inode_bitmap_uninit(),
-                *desc,
-            ));
-        }
-
-        for (group_idx, bitmap_block, inode_uninit, desc) in group_meta {
+            let bitmap_block = AbsoluteBN::new(desc.inode_bitmap());
+            let inode_uninit = desc.is_inode_bitmap_uninit();
             let cache_key = CacheKey::new_inode(group_idx);
             let mut inodes: Vec<InodeNumber> = Vec::with_capacity(count as usize);
             let mut alloc_error: Option<Ext4Error> = None;
 
             if ext4_superblock_has_metadata_csum(&self.superblock) && !inode_uninit {
-                let bm = self
-                    .bitmap_cache
-                    .get_or_load(block_dev, cache_key, bitmap_block)?;
-                let expected = ext4_inode_bitmap_csum32(&self.superblock, &bm.data);
-                if !desc.inode_bitmap_csum_matches(&self.superblock, expected) {
-                    return Err(Ext4Error::checksum().with_operation("alloc_inode:inode_bitmap"));
-                }
+                let superblock = self.superblock;
+                self.bitmap_cache
+                    .check_once(block_dev, cache_key, bitmap_block, |data| {
+                        let expected = ext4_inode_bitmap_csum32(&superblock, data);
+                        desc.inode_bitmap_csum_matches(&superblock, expected)
+                    })
+                    .map_err(|error| error.with_operation("alloc_inode:inode_bitmap"))?;
             }
 
             // Build the candidate allocation on a temporary bitmap first. If
@@ -357,13 +348,12 @@ impl Ext4FileSystem {
                 (gdesc.is_block_bitmap_uninit(), *gdesc)
             };
             if !uninit {
-                let bm = self
-                    .bitmap_cache
-                    .get_or_load(block_dev, cache_key, bitmap_block)?;
-                let expected = ext4_block_bitmap_csum32(&self.superblock, &bm.data);
-                if !desc.block_bitmap_csum_matches(&self.superblock, expected) {
-                    return Err(Ext4Error::checksum());
-                }
+                let superblock = self.superblock;
+                self.bitmap_cache
+                    .check_once(block_dev, cache_key, bitmap_block, |data| {
+                        let expected = ext4_block_bitmap_csum32(&superblock, data);
+                        desc.block_bitmap_csum_matches(&superblock, expected)
+                    })?;
             }
         }
         self.bitmap_cache
@@ -443,13 +433,12 @@ impl Ext4FileSystem {
                 (gdesc.is_inode_bitmap_uninit(), *gdesc)
             };
             if !uninit {
-                let bm = self
-                    .bitmap_cache
-                    .get_or_load(block_dev, cache_key, bitmap_block)?;
-                let expected = ext4_inode_bitmap_csum32(&self.superblock, &bm.data);
-                if !desc.inode_bitmap_csum_matches(&self.superblock, expected) {
-                    return Err(Ext4Error::checksum());
-                }
+                let superblock = self.superblock;
+                self.bitmap_cache
+                    .check_once(block_dev, cache_key, bitmap_block, |data| {
+                        let expected = ext4_inode_bitmap_csum32(&superblock, data);
+                        desc.inode_bitmap_csum_matches(&superblock, expected)
+                    })?;
             }
         }
         self.bitmap_cache

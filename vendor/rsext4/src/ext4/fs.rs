@@ -49,22 +49,32 @@ struct MetadataTransactionSnapshot {
     superblock_dirty: bool,
     group_descs: Vec<Ext4GroupDesc>,
     dirty_group_descs: Vec<bool>,
-    bitmap_cache: BitmapCache,
-    inodetable_cache: InodeCache,
-    datablock_cache: DataBlockCache,
+    bitmap_cache: u64,
+    inodetable_cache: u64,
+    datablock_cache: (u64, Vec<AbsoluteBN>),
 }
 
 impl MetadataTransactionSnapshot {
-    fn capture(filesystem: &Ext4FileSystem) -> Self {
+    fn capture(filesystem: &mut Ext4FileSystem) -> Self {
         Self {
             superblock: filesystem.superblock,
             superblock_dirty: filesystem.superblock_dirty,
             group_descs: filesystem.group_descs.clone(),
             dirty_group_descs: filesystem.dirty_group_descs.clone(),
-            bitmap_cache: filesystem.bitmap_cache.clone(),
-            inodetable_cache: filesystem.inodetable_cache.clone(),
-            datablock_cache: filesystem.datablock_cache.clone(),
+            bitmap_cache: filesystem.bitmap_cache.begin(),
+            inodetable_cache: filesystem.inodetable_cache.begin(),
+            datablock_cache: filesystem.datablock_cache.begin(),
         }
+    }
+
+    /// Ends the transaction with its changes, if it has succeeded, or without them.
+    fn end(self, filesystem: &mut Ext4FileSystem, has_succeeded: bool) {
+        if !has_succeeded {
+            return self.restore(filesystem);
+        }
+        filesystem.bitmap_cache.keep();
+        filesystem.inodetable_cache.keep();
+        filesystem.datablock_cache.keep();
     }
 
     fn restore(self, filesystem: &mut Ext4FileSystem) {
@@ -72,9 +82,9 @@ impl MetadataTransactionSnapshot {
         filesystem.superblock_dirty = self.superblock_dirty;
         filesystem.group_descs = self.group_descs;
         filesystem.dirty_group_descs = self.dirty_group_descs;
-        filesystem.bitmap_cache = self.bitmap_cache;
-        filesystem.inodetable_cache = self.inodetable_cache;
-        filesystem.datablock_cache = self.datablock_cache;
+        filesystem.bitmap_cache.restore(self.bitmap_cache);
+        filesystem.inodetable_cache.restore(self.inodetable_cache);
+        filesystem.datablock_cache.restore(self.datablock_cache);
     }
 }
 
@@ -103,9 +113,7 @@ impl Ext4FileSystem {
         let snapshot = MetadataTransactionSnapshot::capture(self);
         let result = block_dev
             .with_transaction_credits(credits.into(), |block_dev| operation(self, block_dev));
-        if result.is_err() {
-            snapshot.restore(self);
-        }
+        snapshot.end(self, result.is_ok());
         result
     }
 
@@ -125,9 +133,7 @@ impl Ext4FileSystem {
         let snapshot = MetadataTransactionSnapshot::capture(self);
         let result =
             block_dev.restart_transaction(credits.into(), |block_dev| operation(self, block_dev));
-        if result.is_err() {
-            snapshot.restore(self);
-        }
+        snapshot.end(self, result.is_ok());
         result
     }
 

@@ -14,10 +14,10 @@ use crate::{
     entries::Ext4DirEntry2,
     error::{Ext4Error, Ext4ErrorKind, Ext4Result},
     file::{
-        CreateInodePayload, FileExtentMap, FileExtentTarget, PreallocationOptions, RangeOperation,
+        CreateInodePayload, FileExtent, FileExtentMap, FileExtentTarget, PreallocationOptions, RangeOperation,
         RenameEntryRequest, RenameOptions, RenameOutcome, UnlinkOutcome, XattrName, XattrNamespace,
         XattrSetMode, create_inode_at, error_after_cleanup, find_named_entry_in_parent,
-        get_inode_xattr, inspect_inode_extents, link_inode_at, list_inode_xattrs,
+        get_inode_xattr, inspect_inode_extents, link_inode_at, list_inode_xattrs, mark_inode_written, place_inode,
         operate_inode_range, read_inode_data_into, reap_unlinked_inode, remove_inode_xattr,
         rename_inode_at, set_inode_xattr, truncate_inode, unlink_empty_directory_at,
         unlink_inode_at, write_inode_data,
@@ -1248,6 +1248,44 @@ where
         options: PreallocationOptions,
     ) -> Ext4Result<()> {
         self.operate_inode_range(number, offset, len, RangeOperation::Allocate(options))
+    }
+
+    /// Gives a range space where it has none, as unwritten extents, without changing the size.
+    /// Returns the extent that has the range's first block.
+    pub fn place_inode(
+        &mut self,
+        number: InodeNumber,
+        offset: u64,
+        len: u64,
+    ) -> Ext4Result<FileExtent> {
+        self.ensure_writable("inode:place")?;
+        place_inode(
+            &mut self.device,
+            &mut self.filesystem,
+            number,
+            offset,
+            len,
+        )
+    }
+
+    /// Marks a range as written, whose data the owner has written at its places on the device, and
+    /// makes the file at least `size` bytes long. The range consists of whole blocks with space.
+    pub fn mark_written(
+        &mut self,
+        number: InodeNumber,
+        offset: u64,
+        len: u64,
+        size: u64,
+    ) -> Ext4Result<()> {
+        self.ensure_writable("inode:mark_written")?;
+        mark_inode_written(
+            &mut self.device,
+            &mut self.filesystem,
+            number,
+            offset,
+            len,
+            size,
+        )
     }
 
     /// Applies one allocation or mapping operation to a byte range.

@@ -2343,6 +2343,111 @@ fn allocate_unwritten_extent_chunk<B: BlockIo>(
     Ok((inode, allocated))
 }
 
+/// Gives a range space where it has none, as unwritten extents, without changing the size. Returns
+/// the extent that has the range's first block, whose data a caller with the device may write.
+pub fn place_inode<B: BlockIo>(
+    device: &mut Jbd2Dev<B>,
+    fs: &mut Ext4FileSystem,
+    inode_num: InodeNumber,
+    offset: u64,
+    len: u64,
+) -> Ext4Result<FileExtent> {
+    preallocate_inode(device, fs, inode_num, offset, len, PreallocationOptions::KEEP_SIZE)?;
+    let block_size = fs.block_size() as u64;
+    let logical = u32::try_from(offset / block_size).map_err(|_| Ext4Error::file_too_large())?;
+    let mut inode = fs.get_inode_by_num(device, inode_num)?;
+    let extent = ExtentTree::with_filesystem(&mut inode, fs, inode_num)
+        .find_extent_at_or_after(device, logical)?
+        .filter(|extent| extent.ee_block <= logical)
+        .ok_or_else(|| Ext4Error::corrupted().with_operation("place:hole"))?;
+    Ok(FileExtent {
+        logical_start: u64::from(extent.ee_block) * block_size,
+        physical_start: extent
+            .start_block()
+            .checked_mul(block_size)
+            .ok_or_else(Ext4Error::overflow)?,
+        length: u64::from(extent.len()) * block_size,
+        state: match extent.is_unwritten() {
+            true => FileExtentState::Unwritten,
+            false => FileExtentState::Initialized,
+        },
+        merged: false,
+    })
+}
+
+/// Marks the unwritten extents of a range as written, whose data are on the device, and makes the
+/// file at least `size` bytes long. Each extent is one step of the running transaction; the size
+/// changes with the last one.
+pub fn mark_inode_written<B: BlockIo>(
+    device: &mut Jbd2Dev<B>,
+    fs: &mut Ext4FileSystem,
+    inode_num: InodeNumber,
+    offset: u64,
+    len: u64,
+    size: u64,
+) -> Ext4Result<()> {
+    let block_size = fs.block_size() as u64;
+    let end = offset
+        .checked_add(len)
+        .ok_or_else(Ext4Error::file_too_large)?;
+    if len == 0 || !offset.is_multiple_of(block_size) || !len.is_multiple_of(block_size) || size > end
+    {
+        return Err(Ext4Error::invalid_input().with_operation("mark_written:range"));
+    }
+    let block = |byte: u64| u32::try_from(byte / block_size).map_err(|_| Ext4Error::file_too_large());
+    let (mut logical, end) = (block(offset)?, block(end)?);
+    let mut inode = fs.get_inode_by_num(device, inode_num)?;
+    if !inode.is_file() || !inode.uses_extents() {
+        return Err(Ext4Error::invalid_input().with_operation("mark_written:not_extents"));
+    }
+    let credits = preallocation_transaction_credits(fs)?;
+    while logical < end {
+        let extent = ExtentTree::with_filesystem(&mut inode, fs, inode_num)
+            .find_extent_at_or_after(device, logical)?
+            .filter(|extent| extent.ee_block <= logical)
+            .ok_or_else(|| Ext4Error::invalid_input().with_operation("mark_written:hole"))?;
+        let run_end = extent
+            .ee_block
+            .checked_add(extent.len())
+            .ok_or_else(|| Ext4Error::corrupted().with_operation("extent:logical_overflow"))?
+            .min(end);
+        let new_size = (run_end == end && size > inode.size()).then_some(size);
+        if extent.is_unwritten() || new_size.is_some() {
+            let current_inode = inode;
+            inode = fs.with_metadata_transaction(device, credits, |fs, device| {
+                let mut inode = current_inode;
+                if extent.is_unwritten() {
+                    let length = run_end - logical;
+                    if (extent.ee_block, extent.len()) != (logical, length) {
+                        // The extent is split, for which a node may be needed.
+                        let counters_before = fs.group_counter_snapshot();
+                        ExtentTree::with_filesystem(&mut inode, fs, inode_num)
+                            .prepare_unwritten_write(fs, device, logical, length)?;
+                        fs.flush_changed_group_metadata(device, &counters_before)?;
+                        fs.sync_superblock(device)?;
+                    }
+                    ExtentTree::with_filesystem(&mut inode, fs, inode_num)
+                        .finish_unwritten_write(device, logical, length)?;
+                }
+                if let Some(size) = new_size {
+                    inode.i_size_lo = size as u32;
+                    inode.i_size_high = (size >> 32) as u32;
+                }
+                fs.finalize_inode_update(
+                    device,
+                    inode_num,
+                    &mut inode,
+                    Ext4InodeMetadataUpdate::write_access(),
+                )?;
+                fs.inodetable_cache.flush(device, inode_num)?;
+                Ok(inode)
+            })?;
+        }
+        logical = run_end;
+    }
+    Ok(())
+}
+
 fn add_inode_data_blocks(
     inode: &mut Ext4Inode,
     blocks: u64,

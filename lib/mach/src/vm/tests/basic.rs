@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec;
+use core::sync::atomic::Ordering;
 
 use super::super::{
     AttributeValue, Behavior, BoxFuture, CopyStrategy, Inheritance, MachineAttribute, MapRequest, OomKiller,
@@ -266,6 +267,30 @@ fn a_file_is_cached_once_however_it_is_reached() {
         map.forget(private, PAGE_SIZE).await.unwrap();
         assert_eq!(load(&map, private, 7).await.unwrap(), b"theirsh");
     });
+}
+
+/// What a device fills is requested in larger and larger pieces while a file is read on, up to four
+/// times as much as at first. A jump begins again.
+#[test]
+fn more_is_read_ahead_while_a_file_is_read_on() {
+    const PAGES: u64 = 100;
+    let requests = |has_device: bool| {
+        let system = System::new(256);
+        let pager = FilePager::new(vec![1; (PAGES * PAGE_SIZE) as usize]);
+        pager.has_device.store(has_device, Ordering::Relaxed);
+        system.run(async {
+            let size = PAGES * PAGE_SIZE;
+            let file = VmObject::paged(system.vm(), pager.clone(), size, CopyStrategy::Symmetric).unwrap();
+            for page in (0..60).chain(80..PAGES) {
+                assert_eq!(file.read(page * PAGE_SIZE, &mut [0]).await, Ok(1));
+            }
+        });
+        let page = |bytes: u64| bytes / PAGE_SIZE;
+        let requests = pager.requests.lock().unwrap();
+        requests.iter().map(|&(at, length)| (page(at), page(length as u64))).collect::<Vec<_>>()
+    };
+    assert_eq!(requests(true), [(0, 8), (8, 16), (24, 32), (56, 32), (88, 12)]);
+    assert_eq!(requests(false)[..3], [(0, 8), (8, 8), (16, 8)]);
 }
 
 #[test]
@@ -632,7 +657,7 @@ fn machine_attributes_are_told_and_most_cannot_change() {
 fn structures_have_the_sizes_that_the_book_says() {
     // The sizes are published in docs/src/results.md. Reference counts are included, pages beyond
     // the fourth are not.
-    assert_eq!(VmObject::<Simulated>::BYTES, 272);
+    assert_eq!(VmObject::<Simulated>::BYTES, 280);
 }
 
 /// An OOM killer that ends one address space after the other.

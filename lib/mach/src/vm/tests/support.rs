@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::super::{BoxFuture, DataRequest, DataReturn, Pager, Vm, VmMap};
 use crate::machine::simulated::Simulated;
@@ -90,6 +91,8 @@ pub(super) struct FilePager {
     pub(super) contents: Mutex<Vec<u8>>,
     pub(super) requests: Mutex<Vec<(u64, usize)>>,
     pub(super) returns: Mutex<Vec<(u64, usize)>>,
+    /// Whether it says that a device fills pages.
+    pub(super) has_device: AtomicBool,
 }
 
 impl FilePager {
@@ -121,5 +124,9 @@ impl Pager<Simulated> for FilePager {
             data.read(0, &mut contents[data.offset as usize..end]);
             Ok(())
         })
+    }
+
+    fn fills_by_device(&self) -> bool {
+        self.has_device.load(Ordering::Relaxed)
     }
 }
