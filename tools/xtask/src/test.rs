@@ -88,15 +88,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if everything {
         score.part("commands of the book", || book::run_commands().map(Counts::of_passed));
         score.part("mutations", mutations::sample);
-        score.part("published figures", || match bench::verify()? {
-            Verified::True(points) => {
-                println!("ok - published figures: {points} points are what they were");
-                Ok(Counts::of_passed(1))
-            }
-            Verified::Unknown(reason) => {
-                println!("# published figures are not measured again: {reason}");
-                Ok(Counts { skipped: 1, ..Counts::default() })
-            }
+        score.part("published figures", || {
+            let verified = bench::verify()?;
+            println!("{verified}");
+            Ok(match verified {
+                Verified::True(_) => Counts::of_passed(1),
+                Verified::Unknown(_) => Counts { skipped: 1, ..Counts::default() },
+            })
         });
     }
     score.close(options)

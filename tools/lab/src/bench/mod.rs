@@ -65,6 +65,9 @@ pub struct Options {
     /// Run nothing: write the tables and pictures of the book again from docs/results
     #[arg(long, conflicts_with_all = ["filter", "publish", "compare", "profile"])]
     redraw: bool,
+    /// Measure what `./mac test` measures again, and compare it with docs/results
+    #[arg(long, conflicts_with_all = ["filter", "publish", "compare", "redraw", "profile"])]
+    verify: bool,
     /// Per cent by which a value may differ
     #[arg(long, value_name = "PERCENT", default_value = "2", requires = "compare", value_parser = per_cent)]
     threshold: f64,
@@ -92,6 +95,11 @@ pub fn run(options: &Options) -> Result<()> {
     }
     only_counting(options.accel)?;
     build::only_release()?;
+    if options.verify {
+        build(&published::verified()?)?;
+        println!("{}", verify()?);
+        return Ok(());
+    }
     let benchmarks = chosen(suites::read(suites::BENCHMARKS)?, options.filter.as_deref().unwrap_or_default());
     if benchmarks.is_empty() {
         bail!("no benchmark matches {:?}", options.filter.as_deref().unwrap_or_default());

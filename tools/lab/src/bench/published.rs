@@ -12,9 +12,9 @@ use super::report::{self, Report};
 use super::{budget, compare, empty_report, guests, measure, overhead, parts, regions, session, speedup};
 use anyhow::{Context, Result, bail};
 use mac_build::{build, tree};
-use mac_machine::suites;
-use std::fs;
+use mac_machine::suites::{self, Suite};
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
 /// Per cent by which a published figure may differ from one measured again with the same compiler.
 const TOLERANCE: f64 = 2.0;
@@ -179,17 +179,32 @@ pub enum Verified {
     Unknown(String),
 }
 
-/// Measures those published benchmarks again for which the table of benchmarks asks it, and
-/// compares. Figures of another compiler are not compared.
+impl fmt::Display for Verified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verified::True(points) => write!(f, "ok - published figures: {points} points are what they were"),
+            Verified::Unknown(reason) => write!(f, "# published figures are not measured again: {reason}"),
+        }
+    }
+}
+
+/// The benchmarks whose published figures are measured again.
+pub(super) fn verified() -> Result<Vec<Suite>> {
+    let mut benchmarks = suites::read(suites::BENCHMARKS)?;
+    benchmarks.retain(|benchmark| {
+        benchmark.guest.is_empty() && !benchmark.latency && file(&benchmark.name).exists()
+    });
+    Ok(benchmarks)
+}
+
+/// Measures the benchmarks of [`verified`] again, and compares. Figures of another compiler are not compared.
 pub fn verify() -> Result<Verified> {
     if build::profile()? != build::RELEASE {
         return Ok(Verified::Unknown(format!("the profile is {}", build::profile()?)));
     }
     let mut points = 0;
     let mut wrong = Vec::new();
-    for benchmark in suites::read(suites::BENCHMARKS)?.iter().filter(|benchmark| {
-        benchmark.guest.is_empty() && !benchmark.latency && file(&benchmark.name).exists()
-    }) {
+    for benchmark in &verified()? {
         let published = read(&benchmark.name)?;
         let compiler = empty_report()?.compiler;
         if published.compiler != compiler {
