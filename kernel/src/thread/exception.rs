@@ -55,7 +55,8 @@ pub fn raised(current: ThreadRef, vector: u64, error_code: u64) -> Next {
     if handled { Next::Return } else { report_exception(current, vector, error_code) }
 }
 
-/// A step or a breakpoint of the current thread: the kernel debugger's, or the program's own affair.
+/// A step or a breakpoint of the current thread: the kernel debugger's, or the program's own
+/// affair.
 fn debug_exception(current: ThreadRef) -> Next {
     let status = arch::take_debug_status();
     if kdb::user_debug_exception(status, current) {

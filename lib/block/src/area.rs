@@ -4,7 +4,8 @@ use crate::SLOTS;
 use crate::request::Slot;
 use ring::lane::Lane;
 
-/// The structure of the shared memory. If its lanes are empty, there are no requests and no answers.
+/// The structure of the shared memory. If its lanes are empty, there are no requests and no
+/// answers.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Area {

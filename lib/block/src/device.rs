@@ -52,7 +52,8 @@ impl Device {
         let attach = |driver, share| attach(driver, share, &attachment);
         let (connection, (description, identity)) = Connection::open(name, address, SIZE, attach)?;
         #[allow(unsafe_code, reason = "the shared memory is root's, not a Rust object")]
-        // SAFETY: root has mapped the memory there for these two servers, as long as this one lives.
+        // SAFETY: root has mapped the memory there for these two servers, as long as this one
+        // lives.
         let area = unsafe { area::at(address) };
         Ok((Device { connection, area, attachment, description, identity }, Client::new(area)))
     }

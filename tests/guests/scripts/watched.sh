@@ -17,4 +17,5 @@ sh -c 'while :; do sleep 0.1; done' & child=$!
 sleep 1
 gdb -p $child -ex 'watch -l *(long *)($sp - 512)' -ex 'info watchpoints' -ex 'delete' -ex detach | grep -e watchpoint -e Detaching -e '[Nn]ot'
 kill $child
-wait $child; echo "status $?"
+# Whether dash says that it was terminated depends on how soon it ends.
+wait $child 2>/dev/null; echo "status $?"

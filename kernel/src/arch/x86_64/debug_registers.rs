@@ -43,8 +43,8 @@ pub fn disable_breakpoints() {
     set_control(NONE);
 }
 
-/// The processor goes to `thread`: it or the one before has breakpoints. Those of the debugger stay:
-/// programs meet none of theirs meanwhile.
+/// The processor goes to `thread`: it or the one before has breakpoints. Those of the debugger
+/// stay: programs meet none of theirs meanwhile.
 #[cold]
 pub(super) fn load_program_breakpoints(thread: Option<ThreadRef>) {
     if cpu_local().debugger_stops.get() {
@@ -61,8 +61,8 @@ pub(super) fn load_program_breakpoints(thread: Option<ThreadRef>) {
     set_control(NONE | control);
 }
 
-/// Whether the processor raises two debug exceptions, one after the other, if an instruction that is
-/// executed as a single step accesses what is watched, and not one for both. The second one
+/// Whether the processor raises two debug exceptions, one after the other, if an instruction that
+/// is executed as a single step accesses what is watched, and not one for both. The second one
 /// overwrites the frame of the first. So QEMU's translator does.
 fn raises_twice() -> bool {
     const HYPERVISOR: u32 = 1 << 31;

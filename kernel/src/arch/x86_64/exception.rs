@@ -69,8 +69,8 @@ extern "C" fn kernel_mode_exception(frame: &mut Frame) {
             kdb::overview();
         }),
         // A second exception has come before the first's handler has done anything, and has
-        // overwritten where the program was. A program can bring this about (MOV SS from memory that
-        // it watches, then INT1): it goes on at address 0, with its other registers.
+        // overwritten where the program was. A program can bring this about (MOV SS from memory
+        // that it watches, then INT1): it goes on at address 0, with its other registers.
         DEBUG if idt::is_debug_entry(frame.rip) => {
             take_debug_status();
             (frame.rip, frame.cs, frame.rflags) = (0, gdt::USER_CODE.into(), USER_FLAGS);

@@ -217,8 +217,8 @@ pub fn enter_extended_state(_state: &'static ExtendedState) {
     allow_use(true);
 }
 
-/// The processor leaves thread `from` for thread `to`. Between two threads without an area this does
-/// nothing.
+/// The processor leaves thread `from` for thread `to`. Between two threads without an area this
+/// does nothing.
 #[inline]
 pub(super) fn switch_extended_state(from: Option<ThreadRef>, to: Option<ThreadRef>) {
     let (from, thread) = (from.and_then(|from| from.extended_state.get()), to);

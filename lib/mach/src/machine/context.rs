@@ -217,8 +217,8 @@ pub trait ExecutionContext: Clone + Send + Sync + 'static {
     /// refuse the image. `ResourceShortage`: the machine's memory is short.
     fn set_extended_state(&self, image: &[u8]) -> KernResult;
 
-    /// Replaces the breakpoints of a context that is new, with the server, or stopped. A context has
-    /// none at first.
+    /// Replaces the breakpoints of a context that is new, with the server, or stopped. A context
+    /// has none at first.
     ///
     /// # Errors
     /// `Terminated`: the context has ended. `InvalidArgument`: it runs, or a program cannot have

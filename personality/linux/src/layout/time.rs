@@ -38,7 +38,8 @@ pub fn to_timeval(time: Duration) -> [u8; 16] {
     Writer::new().u64(0, time.as_secs()).u64(8, time.subsec_micros().into()).done()
 }
 
-/// A struct rtc_time: `EINVAL` if it is no valid time. Its months begin with 0, its years with 1900.
+/// A struct rtc_time: `EINVAL` if it is no valid time. Its months begin with 0, its years with
+/// 1900.
 pub fn calendar_time(bytes: &[u8; 36]) -> Result<CalendarTime> {
     let field = |at, first| bytes.u32_at(at)?.checked_add(first).ok_or(Error::EINVAL);
     let time = CalendarTime {

@@ -1,7 +1,7 @@
 //! The file system of /sys, with the files that describe processors: those that `lscpu`,
 //! get_nprocs(3) and language run-times read (Linux' Documentation/ABI, sysfs-devices-system-cpu);
-//! terminals; the hardware clock (`rtc`); disks, as `lsblk` and others read them (`disks`); and interfaces of the network
-//! (`network`). No file can be written.
+//! terminals; the hardware clock (`rtc`); disks, as `lsblk` and others read them (`disks`); and
+//! interfaces of the network (`network`). No file can be written.
 //!
 //! The tree is made again when disks or interfaces have come or gone. A node shows the tree in
 //! which it was found.

@@ -295,8 +295,8 @@ impl DescriptorTable {
         }
     }
 
-    /// How many descriptors the table would have room for if it grew as Linux' does: 64, then 128
-    /// times a power of two. It does not shrink.
+    /// How many descriptors the table says that it has room for: 64, then 128 times a power of two.
+    /// It does not shrink.
     pub fn room(&self) -> usize {
         match self.slots.lock().list.len() {
             ..=64 => 64,

@@ -84,7 +84,7 @@ const NODES: &[(&str, u16, u32, u32)] = &[
     ("ptmx", 0o666, 5, 2),
 ];
 
-/// The number of /dev/rtc0. Its first half is the first that Linux gives to devices without one.
+/// The number of /dev/rtc0, whose first half is the first of those that are given at the start.
 pub const HARDWARE_CLOCK: DeviceNumber = DeviceNumber { major: 254, minor: 0 };
 
 /// Registers the drivers and makes the file system for /dev; returns its root directory, which has

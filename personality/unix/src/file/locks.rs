@@ -295,7 +295,7 @@ fn set(
         if Some(lock.kind) == kind && adjacent {
             merged.start = merged.start.min(lock.range.start);
             merged.end = merged.end.max(lock.range.end);
-            // As under Linux, the lock that was there grows.
+            // The lock that was there grows.
             maker = maker.or(Some(lock.by));
             list.remove(index);
         } else if lock.range.overlaps(&range) {

@@ -121,7 +121,7 @@ fn encode(time: &Time, b: u8) -> Option<[u8; 6]> {
     }
     let byte = |value: u32| {
         let value = value as u8;
-        if b & BINARY != 0 { value } else { value / 10 << 4 | value % 10 }
+        if b & BINARY != 0 { value } else { ((value / 10) << 4) | (value % 10) }
     };
     let hour = if b & HOURS_TO_24 != 0 {
         byte(time.hour)

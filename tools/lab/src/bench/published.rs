@@ -197,7 +197,8 @@ pub(super) fn verified() -> Result<Vec<Suite>> {
     Ok(benchmarks)
 }
 
-/// Measures the benchmarks of [`verified`] again, and compares. Figures of another compiler are not compared.
+/// Measures the benchmarks of [`verified`] again, and compares. Figures of another compiler are not
+/// compared.
 pub fn verify() -> Result<Verified> {
     if build::profile()? != build::RELEASE {
         return Ok(Verified::Unknown(format!("the profile is {}", build::profile()?)));
