@@ -127,9 +127,9 @@ L4_INLINE L4_Word_t L4_MapControlOne(L4_ThreadId_t space, L4_MapControlItem_t *i
 }
 
 /* ThreadState. The message registers carry the integer registers: MR1 to MR18 as in an exception
- * message, MR19 FS base, MR20 GS base; MR21 the exception handler and MR22 the pager to set; MR23 to
- * MR26 the addresses of the breakpoints, MR27 which are enabled and how, as in DR7; MR28 (only read)
- * why the last debug exception came, as in DR6. */
+ * message, MR19 FS base, MR20 GS base; MR21 the exception handler and MR22 the pager to set; MR23
+ * to MR26 the addresses of the breakpoints, MR27 which are enabled and how, as in DR7; MR28 (only
+ * read) why the last debug exception came, as in DR6. */
 
 enum {
     L4_ReadRegisters = 1 << 0,
