@@ -2,7 +2,7 @@
 //! the time at its start.
 
 use crate::file::{DeviceDriver, FileObject, Io};
-use crate::poll::Readiness;
+use crate::poll::{PollQueue, Readiness};
 use crate::vfs::OpenContext;
 use crate::{AttemptError, Environment, Error, Result, Timestamp, UserBuffer};
 use alloc::sync::Arc;
@@ -113,15 +113,16 @@ impl DeviceDriver for ClockDriver {
             return Err(Error::EBUSY);
         }
         let (environment, is_open) = (self.environment.clone(), self.is_open.clone());
-        Ok(Arc::new(ClockFile { environment, is_open }))
+        Ok(Arc::new(ClockFile { environment, is_open, queue: PollQueue::new() }))
     }
 }
 
 /// The open device. One program can have it at a time. It has no interrupts, so nothing is ever to
-/// be read.
+/// be read: a read waits until a signal comes.
 pub struct ClockFile {
     environment: Arc<dyn Environment>,
     is_open: Arc<AtomicBool>,
+    queue: PollQueue,
 }
 
 impl ClockFile {
@@ -143,6 +144,10 @@ impl Drop for ClockFile {
 impl FileObject for ClockFile {
     fn readiness(&self) -> Readiness {
         Readiness::empty()
+    }
+
+    fn queue(&self) -> Option<&PollQueue> {
+        Some(&self.queue)
     }
 
     fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {

@@ -1,13 +1,14 @@
 //! Tests of /dev/rtc0.
 
 use crate::world::{DATA, World};
-use crate::{EAGAIN, run_in};
+use crate::{EAGAIN, EINTR, run_in};
 
 /// Numbers of calls.
 const READ: u64 = 0;
 const OPEN: u64 = 2;
 const CLOSE: u64 = 3;
 const IOCTL: u64 = 16;
+const KILL: u64 = 62;
 const SETUID: u64 = 105;
 /// Requests.
 const RTC_UIE_ON: u64 = 0x7003;
@@ -51,6 +52,28 @@ fn the_hardware_clock_is_read_and_set_by_one_program_at_a_time() {
         assert_eq!(p.call(SETUID, &[1000]).await?, 0);
         assert_eq!(p.call(IOCTL, &[file, RTC_SET_TIME, DATA]).await?, EACCES);
         assert_eq!(p.call(IOCTL, &[file, RTC_RD_TIME, DATA]).await?, 0);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_read_of_the_hardware_clock_waits_until_a_signal_comes() {
+    let world = World::new();
+    world.install_devices();
+    run_in(&world, async |p| {
+        let path = p.string(DATA + 0x100, "/dev/rtc0").await?;
+        let file = p.call(OPEN, &[path, 0, 0]).await? as u64;
+        p.handle(10, 0, |_| Box::pin(async { Ok(()) })).await?;
+        p.fork(|p| {
+            Box::pin(async move {
+                p.pass(1000).await?;
+                assert_eq!(p.call(KILL, &[1, 10]).await?, 0);
+                p.exit(0).await
+            })
+        })
+        .await?;
+        assert_eq!(p.call(READ, &[file, DATA, 8]).await?, EINTR);
+        assert_eq!(p.wait(0).await?.1, 0);
         Ok(())
     });
 }
