@@ -160,7 +160,7 @@ async fn wrong_state(system: &System) -> TestResult {
     // Flags that programs cannot change are masked, not refused: I/O privilege, and interrupts
     // off.
     servant.thread.set_state(&ThreadState { rflags: u64::MAX, ..good }).await?;
-    let changeable = 0x24_0dd5;
+    let changeable = 0x25_0dd5;
     same!(servant.thread.state().await?.rflags & !changeable, good.rflags & !changeable);
     servant.task.terminate().await;
     Ok(())
