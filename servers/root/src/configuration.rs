@@ -17,7 +17,7 @@
 //!     pci        8086:10d3        # a PCI function: vendor and device; may be given several times
 //!     screen     yes              # it shows what is on the screen; default no
 //!     dma        64K              # memory that its devices may read and write themselves; default none
-//!     restart    yes              # start it again when it dies: 5 times, or a number
+//!     restart    yes              # start it again when it dies: 5 times, or a number, in a row
 //!     power      yes              # it may end the whole system; default no
 //!     arguments  speed=115200     # the rest of the line, as it is
 //! ```
@@ -36,8 +36,8 @@ use x2::extension::Quota;
 /// Bytes of the longest name of a server that a message can have (`interfaces/root.defs`).
 const LONGEST_NAME: usize = 256;
 
-/// How often a server with `restart yes` is started again. One that ends more often would only end
-/// again.
+/// How often a server with `restart yes` is started again, until it has run for a minute. One that
+/// ends more often would only end again.
 const RESTARTS: u32 = 5;
 /// How often a server may be started again at most.
 const MOST_RESTARTS: u64 = 1_000_000;

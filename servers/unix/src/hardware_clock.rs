@@ -3,6 +3,7 @@
 use direct::Error as Failure;
 use interfaces::rtc;
 use l4::direct::Direct;
+use l4::extension;
 use rt::root::{Status, names};
 use unix::hardware_clock::{CalendarTime, HardwareClock};
 use unix::{Error, Result};
@@ -20,16 +21,21 @@ impl Clock {
     }
 }
 
-/// Sends a request to the server that is registered now: it may have been started again.
-fn ask<T>(
-    request: impl FnOnce(&mut rtc::Client<'_, Direct>) -> core::result::Result<T, Failure>,
-) -> Result<T> {
-    let to = names::lookup(SERVER).map_err(|_| Error::EIO)?;
-    request(&mut rtc::Client { transport: &mut Direct::default(), to }).map_err(|failure| match failure {
-        Failure::Status(status) if Status::from(status) == Status::UnknownRequest => Error::EIO,
-        Failure::Status(_) => Error::EINVAL,
-        Failure::Ipc(_) | Failure::Malformed => Error::EIO,
-    })
+/// Sends a request to the server. If that has ended meanwhile, the request is repeated to the one
+/// that is started in its place: what a request does, it may do twice. Blocks until the server has
+/// answered; overwrites the message registers.
+fn ask<T>(request: impl Fn(&mut rtc::Client<'_, Direct>) -> core::result::Result<T, Failure>) -> Result<T> {
+    loop {
+        let to = names::lookup_wait(SERVER).map_err(|_| Error::EIO)?;
+        return match request(&mut rtc::Client { transport: &mut Direct::default(), to }) {
+            Ok(answer) => Ok(answer),
+            Err(Failure::Ipc(_)) if extension::notify(to, 0).is_err() => continue,
+            Err(Failure::Status(status)) if Status::from(status) != Status::UnknownRequest => {
+                Err(Error::EINVAL)
+            }
+            Err(_) => Err(Error::EIO),
+        };
+    }
 }
 
 impl HardwareClock for Clock {

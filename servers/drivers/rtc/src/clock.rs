@@ -11,6 +11,8 @@ const YEAR: u8 = 9;
 const A: u8 = 10;
 const UPDATE_IN_PROGRESS: u8 = 1 << 7;
 const DIVIDER: u8 = 7 << 4;
+/// The divider for the oscillator that PCs have, of 32 768 Hz.
+const RUNNING: u8 = 2 << 4;
 /// Register B: whether the time stands still, and how it is written.
 const B: u8 = 11;
 const SET: u8 = 1 << 7;
@@ -21,7 +23,7 @@ const AFTER_NOON: u8 = 1 << 7;
 
 /// The first year. A clock has two digits of the year: those below 70 are of the next century.
 const FIRST_YEAR: u32 = 1970;
-/// How often the registers are looked at. A change takes 2.2 ms at most, and each look but the last
+/// How often the registers are looked at. A change takes 2.2 ms at most, and each look during one
 /// is followed by a pause.
 const LOOKS: usize = 100;
 
@@ -63,6 +65,15 @@ pub fn read(clock: &mut impl Registers) -> Option<Time> {
         last = Some(bytes);
     }
     None
+}
+
+/// Lets a clock go on that stands still since a driver has ended while it set it.
+pub fn start(clock: &mut impl Registers) {
+    let (a, b) = (clock.read(A), clock.read(B));
+    if b & SET != 0 {
+        clock.write(B, b & !SET);
+        clock.write(A, a & !DIVIDER | RUNNING);
+    }
 }
 
 /// Sets the clock. Returns false, and changes nothing, if a field is out of its range.
@@ -235,6 +246,18 @@ mod tests {
             if let Some(time) = read(&mut Changing::still(bytes)) {
                 prop_assert!(encode(&time, bytes[usize::from(B)]).is_some());
             }
+        }
+    }
+
+    #[test]
+    fn a_clock_that_stands_still_goes_on() {
+        for (before, after) in
+            [([0x76, SET | 2], [0x26, 2]), ([0x26, SET | 2], [0x26, 2]), ([0x36, 2], [0x36, 2])]
+        {
+            let mut clock = Changing::still(registers(0));
+            clock.registers[10..].copy_from_slice(&before);
+            start(&mut clock);
+            assert_eq!([clock.registers[10], clock.registers[11]], after);
         }
     }
 

@@ -6,7 +6,7 @@ extern crate alloc;
 
 use core::convert::Infallible;
 use direct::Reply;
-use driver::Interrupts;
+use driver::{Interrupts, end};
 use interfaces::rtc::{Server, serve};
 use l4::direct::Direct;
 use l4::x2::{self, MessageTag, ThreadId};
@@ -55,7 +55,9 @@ fn run() -> ! {
 
 fn open(_: ThreadId) -> Result<Ports, Infallible> {
     let ports = device::ports(0).expect("the configuration gives the driver two I/O ports");
-    Ok(Ports { index: *ports.start(), value: *ports.end() })
+    let mut ports = Ports { index: *ports.start(), value: *ports.end() };
+    clock::start(&mut ports);
+    Ok(ports)
 }
 
 impl driver::Driver for Ports {
@@ -66,6 +68,7 @@ impl driver::Driver for Ports {
     fn serve(&mut self) {}
 
     fn answer(&mut self, from: ThreadId, tag: MessageTag, registers: &mut Direct) -> Option<Reply<'static>> {
+        end::step();
         serve(self, from, tag, registers, &[], &mut [])
     }
 }
