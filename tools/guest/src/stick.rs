@@ -6,7 +6,7 @@ use super::{Request, make};
 use anyhow::Result;
 use mac_build::scratch::Scratch;
 use mac_machine::boots::{self, Verdict};
-use mac_machine::devices::{KEYBOARD, SCREEN};
+use mac_machine::devices::{CLOCK, KEYBOARD, SCREEN};
 use mac_machine::image;
 use mac_machine::qemu::Machine;
 use mac_machine::suites::{Mode, Run};
@@ -49,7 +49,7 @@ pub fn on_stick(name: &str, packages: &[String], machine: Machine, scratch: &Pat
 }
 
 fn with_image(image: PathBuf, mut machine: Machine, scratch: &Path) -> Result<Machine> {
-    machine.devices.extend([KEYBOARD, SCREEN]);
+    machine.devices.extend([KEYBOARD, SCREEN, CLOCK]);
     let (kernel, mode) = (Kernel::Macadamia, Mode::Exception);
     let (image, command, environment) = (Some(image), Vec::new(), Vec::new());
     let streams = Default::default();
