@@ -144,6 +144,8 @@ pub fn kernel_debug_exception(
 fn reason(status: DebugStatus, number: u32) -> Option<Reason> {
     let DebugStatus { breakpoints, step } = status;
     let table = *TABLE.lock();
+    // On another processor than that of the debugger's breakpoints, a program may have its own.
+    let breakpoints = if arch::debugger_stops() { breakpoints } else { 0 };
     let met = (0..BREAKPOINTS).find(|&number| breakpoints & 1 << number != 0 && table[number].is_some());
     let stepped = step && STEPPING.load(Ordering::Relaxed) == number;
     match met {

@@ -27,8 +27,10 @@ const PAGER: usize = 22;
 const INTEGER: u64 = control::READ_REGISTERS | control::WRITE_REGISTERS;
 const EXTENDED: u64 = control::READ_EXTENDED | control::WRITE_EXTENDED;
 const BREAKPOINTS: u64 = control::READ_BREAKPOINTS | control::WRITE_BREAKPOINTS;
+/// What is in the thread's room for extended registers. Most calls want nothing of it.
+const IN_ROOM: u64 = EXTENDED | BREAKPOINTS;
 /// What needs a thread that does not run.
-const STATE: u64 = INTEGER | EXTENDED | BREAKPOINTS;
+const STATE: u64 = INTEGER | IN_ROOM;
 
 /// MR0 to MR20.
 type Words = [u64; redirect::FULL_WORDS + 1];
@@ -47,7 +49,7 @@ struct Request<'entry> {
 /// What is to be written, fetched once and checked. Apart from the request, as it is large.
 struct Fetched {
     /// MR0..
-    registers: Words,
+    registers: Option<Words>,
     /// The extended state.
     image: Option<ExtendedImage>,
     /// The breakpoints.
@@ -58,7 +60,7 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     let entry = Entry::of_handler();
     let arguments = arguments::ThreadState::of(current);
     let id = arguments.thread();
-    let mut fetched = Fetched { registers: [0; redirect::FULL_WORDS + 1], image: None, breakpoints: None };
+    let mut fetched = Fetched { registers: None, image: None, breakpoints: None };
     let request = match object(&entry, current, id, Call::ThreadState) {
         Object::Elsewhere(next) => return next,
         Object::Here(thread) if id.is_global() => decode(current, thread, &mut fetched),
@@ -97,13 +99,31 @@ fn decode<'entry>(
         return Err(ErrorCode::InvalidParameter);
     }
     if control & control::WRITE_REGISTERS != 0 {
-        for (index, value) in fetched.registers.iter_mut().enumerate() {
-            *value = words.read(utcb::message_register(index));
-        }
-        if !are_user_addresses(&thread, &fetched.registers) {
+        let registers = core::array::from_fn(|index| words.read(utcb::message_register(index)));
+        if !are_user_addresses(&thread, fetched.registers.insert(registers)) {
             return Err(ErrorCode::InvalidParameter);
         }
     }
+    let buffer = arguments.buffer();
+    let size = if control & IN_ROOM == 0 {
+        0
+    } else {
+        decode_in_room(own, &thread, words, (control, buffer, arguments.size()), fetched)?
+    };
+    Ok(Request { thread, words, control, buffer, size })
+}
+
+/// The part of [`decode`] for the extended state, with the caller's buffer and its size, and the
+/// breakpoints. Returns how many bytes of the buffer are used.
+#[cold]
+#[inline(never)]
+fn decode_in_room(
+    own: &Space,
+    thread: &Here<'_>,
+    words: &Utcb,
+    (control, buffer, size): (u64, u64, u64),
+    fetched: &mut Fetched,
+) -> Result<usize, ErrorCode> {
     if control & control::WRITE_BREAKPOINTS != 0 {
         let word = |index| words.read(utcb::message_register(index));
         let breakpoints = ProgramBreakpoints {
@@ -116,18 +136,17 @@ fn decode<'entry>(
         }
         fetched.breakpoints = Some(breakpoints);
     }
-    let (buffer, mut size) = (arguments.buffer(), 0);
+    let size = usize::try_from(size).unwrap_or(usize::MAX).min(arch::extended_state_size());
     if control & EXTENDED != 0 {
-        size = usize::try_from(arguments.size()).unwrap_or(usize::MAX).min(arch::extended_state_size());
         if size < EXTENDED_STATE_HEADER_END {
             return Err(ErrorCode::InvalidParameter);
         }
         fetched.image = decode_image(own, control, buffer, size)?;
     }
     if fetched.image.is_some() || fetched.breakpoints.is_some_and(|new| new.are_enabled()) {
-        provide_room(&thread)?;
+        provide_room(thread)?;
     }
-    Ok(Request { thread, words, control, buffer, size })
+    Ok(size)
 }
 
 /// Checks the buffer, and fetches and checks what is to be written.
@@ -190,12 +209,11 @@ fn are_user_addresses(thread: &Tcb, words: &Words) -> bool {
 /// Carries the request out in the order of the reference: reads, writes, recall. Returns how many
 /// bytes of extended state were read.
 fn perform(current: ThreadRef, request: &Request<'_>, fetched: &Fetched) -> usize {
-    let &Request { ref thread, words, control, buffer, size } = request;
+    let &Request { ref thread, words, control, .. } = request;
     if control & STATE != 0 {
         // FS base, extended state and breakpoints may still be in the processor.
         lifecycle::forget_loaded(thread.for_queues());
     }
-    let mut read = 0;
     if control & control::READ_REGISTERS != 0 {
         let registers = &thread.registers;
         for (register, index) in ipc::exception_registers(registers).into_iter().zip(1..) {
@@ -204,6 +222,39 @@ fn perform(current: ThreadRef, request: &Request<'_>, fetched: &Fetched) -> usiz
         words.write(utcb::message_register(redirect::FS_BASE), registers.fs_base.get());
         words.write(utcb::message_register(redirect::GS_BASE), registers.gs_base.get());
     }
+    if let Some(words) = &fetched.registers {
+        ipc::set_exception_registers(thread.for_queues(), |index| words[index]);
+        for index in [redirect::FS_BASE, redirect::GS_BASE] {
+            redirect::set_base(thread.for_queues(), index, words[index]);
+        }
+        thread.return_with_all_registers();
+    }
+    // Nothing above depends on this, nor this on what is above.
+    let read = if control & IN_ROOM == 0 { 0 } else { perform_in_room(current, request, fetched) };
+    if control & control::SET_EXCEPTION_HANDLER != 0 {
+        thread.set_exception_handler(words.read_id(utcb::message_register(EXCEPTION_HANDLER)));
+    }
+    if control & control::SET_PAGER != 0 {
+        thread.set_pager(words.read_id(utcb::message_register(PAGER)));
+    }
+    if control & control::RECALL != 0 {
+        trace::event(Event::Recall, thread.id().raw(), 0);
+        thread.set_flag(flag::RECALLED, true);
+        // If the thread is halted, it sends the message without running.
+        if thread.is_runnable() {
+            processor::this().scheduler.make_ready(thread.for_queues());
+        }
+    }
+    read
+}
+
+/// The part of [`perform`] for the extended state and the breakpoints. Returns how many bytes of
+/// extended state were read.
+#[cold]
+#[inline(never)]
+fn perform_in_room(current: ThreadRef, request: &Request<'_>, fetched: &Fetched) -> usize {
+    let &Request { ref thread, words, control, buffer, size } = request;
+    let mut read = 0;
     if control & control::READ_EXTENDED != 0
         && let Some(own) = current.space.get()
     {
@@ -218,33 +269,11 @@ fn perform(current: ThreadRef, request: &Request<'_>, fetched: &Fetched) -> usiz
             words.write(utcb::message_register(index), word);
         }
     }
-    if control & control::WRITE_REGISTERS != 0 {
-        let words = &fetched.registers;
-        ipc::set_exception_registers(thread.for_queues(), |index| words[index]);
-        for index in [redirect::FS_BASE, redirect::GS_BASE] {
-            redirect::set_base(thread.for_queues(), index, words[index]);
-        }
-        thread.return_with_all_registers();
-    }
     if let (Some(image), Some(state)) = (&fetched.image, thread.extended_state.get()) {
         arch::write_extended_state(state, image);
     }
     if let (Some(new), Some(state)) = (&fetched.breakpoints, thread.extended_state.get()) {
         breakpoints::set(state, new);
-    }
-    if control & control::SET_EXCEPTION_HANDLER != 0 {
-        thread.set_exception_handler(words.read_id(utcb::message_register(EXCEPTION_HANDLER)));
-    }
-    if control & control::SET_PAGER != 0 {
-        thread.set_pager(words.read_id(utcb::message_register(PAGER)));
-    }
-    if control & control::RECALL != 0 {
-        trace::event(Event::Recall, thread.id().raw(), 0);
-        thread.set_flag(flag::RECALLED, true);
-        // If the thread is halted, it sends the message without running.
-        if thread.is_runnable() {
-            processor::this().scheduler.make_ready(thread.for_queues());
-        }
     }
     read
 }

@@ -42,12 +42,18 @@ pub fn set(state: &'static ExtendedState, breakpoints: &ProgramBreakpoints) {
     let (had, has) = (arch::read_breakpoints(state).are_enabled(), breakpoints.are_enabled());
     // The thread's processor switches without the assembly before the thread has breakpoints.
     // Another processor to which the thread goes finds the count when it takes in the thread.
-    if has && !had && THREADS.fetch_add(1, Ordering::Relaxed) == 0 {
-        tell_all();
+    // The word of the first such thread, on another processor, may not have come here yet.
+    if has && !had {
+        let first = THREADS.fetch_add(1, Ordering::Relaxed) == 0;
+        processor::this().update_fast_path();
+        if first {
+            processor::alert_others();
+        }
     }
     arch::write_breakpoints(state, if has { breakpoints } else { &ProgramBreakpoints::NONE });
     if had && !has && THREADS.fetch_sub(1, Ordering::Relaxed) == 1 {
-        tell_all();
+        processor::this().update_fast_path();
+        processor::alert_others();
     }
 }
 
@@ -59,16 +65,11 @@ pub fn note_status(current: ThreadRef, status: u64) {
     }
 }
 
-/// The thread, which does not run, will execute one instruction as a single step. Its breakpoints
-/// are loaded again if it has some: the processor may not be able to do both.
+/// The thread, which does not run, will execute one instruction as a single step, or has done so.
+/// Its breakpoints are loaded again if it has some: the processor may not be able to do both.
 #[cold]
-pub fn will_step(thread: ThreadRef) {
+pub fn steps(thread: ThreadRef) {
     if thread.breakpoints().is_some() {
         lifecycle::forget_loaded(thread);
     }
-}
-
-fn tell_all() {
-    processor::this().update_fast_path();
-    processor::alert_others();
 }

@@ -62,7 +62,7 @@ fn debug_exception(current: ThreadRef) -> Next {
     if kdb::user_debug_exception(status, current) {
         return Next::Return;
     }
-    let own = current.breakpoints().unwrap_or(ProgramBreakpoints::NONE);
+    let own = current.breakpoints().filter(|_| !arch::debugger_stops()).unwrap_or(ProgramBreakpoints::NONE);
     let reached = own.enabled_of(status.breakpoints);
     if reached == 0 && status.breakpoints != 0 && !status.step {
         // The debugger's, which was removed on another processor and is still in this one.

@@ -71,6 +71,11 @@ pub fn load_breakpoints(_breakpoints: &[Option<Breakpoint>; BREAKPOINTS]) {}
 /// The model has no debug registers.
 pub fn disable_breakpoints() {}
 
+/// Whether what the debug registers hold is the debugger's: the model has none.
+pub fn debugger_stops() -> bool {
+    false
+}
+
 /// In the model, one processor at a time executes.
 pub fn stop_others() -> bool {
     false

@@ -38,6 +38,11 @@ pub fn load_breakpoints(breakpoints: &[Option<Breakpoint>; BREAKPOINTS]) {
     set_control(control);
 }
 
+/// Whether what this processor's debug registers hold is the debugger's.
+pub fn debugger_stops() -> bool {
+    cpu_local().debugger_stops.get()
+}
+
 /// Switches every breakpoint off.
 pub fn disable_breakpoints() {
     set_control(NONE);
@@ -47,7 +52,7 @@ pub fn disable_breakpoints() {
 /// stay: programs meet none of theirs meanwhile.
 #[cold]
 pub(super) fn load_program_breakpoints(thread: Option<ThreadRef>) {
-    if cpu_local().debugger_stops.get() {
+    if debugger_stops() {
         return;
     }
     // Between two addresses the control word must not enable what it meant for others.

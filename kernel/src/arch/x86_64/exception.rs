@@ -5,6 +5,7 @@ use core::fmt;
 use super::debug_registers::take_debug_status;
 use super::instructions::{frame_pointer, msr, read_cr2, read_cr3, read_msr, write_msr};
 use super::{gdt, idt, stacks, stop_others};
+use crate::arch::RESUME_FLAG;
 use crate::thread::USER_FLAGS;
 use crate::{kdb, log, panic};
 
@@ -81,8 +82,9 @@ extern "C" fn kernel_mode_exception(frame: &mut Frame) {
             match kdb::kernel_debug_exception(status, frame.rip, frame, frame.rflags) {
                 Some(flags) => frame.rflags = flags,
                 // The kernel has accessed memory that the program watches, or an instruction of the
-                // program has, after which the exception had to wait (MOV SS, then SYSCALL).
-                None if status.breakpoints != 0 => {}
+                // program has, after which the exception had to wait (MOV SS, then SYSCALL). Or it
+                // has reached a breakpoint that the debugger has removed on another processor.
+                None if status.breakpoints != 0 => frame.rflags |= RESUME_FLAG,
                 None => report_kernel_exception(frame),
             }
         }),

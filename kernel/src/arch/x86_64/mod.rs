@@ -33,7 +33,7 @@ use crate::sync::SEVERAL;
 
 pub use cpu_local::{CpuLocal, cpu_local, processor};
 pub use crash::crash;
-pub use debug_registers::{disable_breakpoints, load_breakpoints, take_debug_status};
+pub use debug_registers::{debugger_stops, disable_breakpoints, load_breakpoints, take_debug_status};
 pub use entry::allow_fast_entry;
 pub use extended_state::{
     ExtendedState, allocate_extended_state, enter_extended_state, extended_components, extended_state_size,

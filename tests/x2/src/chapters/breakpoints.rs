@@ -140,11 +140,19 @@ extern "C" fn count(_: u64) -> u64 {
 }
 
 fn execution() {
+    // The test's own processor, and one on which nothing else runs meanwhile.
+    for processor in [0, 1] {
+        executes(processor);
+    }
+}
+
+fn executes(processor: u64) {
     let thread = waiting(&confined::space(), || {
         let value =
             (0..3).fold(0, |value, _| core::hint::black_box(count as extern "C" fn(u64) -> u64)(value));
         WORDS[0].store(value, Ordering::SeqCst);
     });
+    place(thread, processor);
     set(thread, at(count as *const () as u64, FIRST));
     let mut stopped = go(thread, Message::new(0));
     for _ in 0..3 {
