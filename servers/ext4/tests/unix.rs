@@ -15,6 +15,7 @@ use std::future::{Future, poll_fn};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 use unix::disk::{About, Data, Device, Family};
 use unix::ext4::{Ext4Type, FileServers};
 use unix::memory::ObjectProvider;
@@ -336,6 +337,43 @@ fn attributes_times_and_space() {
     assert_eq!(place.vnode.metadata().modified, time);
     assert_eq!(w.cat("/g").unwrap(), b"later");
     drop(place);
+    end(w, &disk);
+}
+
+/// The file server learns later that a file was read: its other times, and with them whether the
+/// next read changes the first one, stay.
+#[test]
+fn a_read_changes_the_access_time_only() {
+    let disk = mkfs(16, &["-b", "4096"]);
+    let w = mount(&disk, false).unwrap();
+    w.put("/f", b"content");
+    w.mkdir("/d");
+    end(w, &disk);
+    let times = |w: &World, path: &[u8]| {
+        let found = now(w.caller().find(&At::Current, path, true)).unwrap().location.vnode.metadata();
+        (found.accessed, found.modified, found.changed)
+    };
+    let w = mount(&disk, false).unwrap();
+    let before = [b"/f".as_slice(), b"/d"].map(|path| times(&w, path));
+    w.environment.advance(Duration::from_secs(10));
+    w.cat("/f").unwrap();
+    w.list("/d").unwrap();
+    end(w, &disk);
+    let w = mount(&disk, false).unwrap();
+    let after = [b"/f".as_slice(), b"/d"].map(|path| times(&w, path));
+    for (before, after) in before.into_iter().zip(after) {
+        assert!(after.0 > before.0, "{before:?} {after:?}");
+        assert_eq!((after.1, after.2), (before.1, before.2));
+    }
+    // What is written over a file changes it, although no space is new.
+    let file = w.open("/f", READ_WRITE).unwrap();
+    w.environment.advance(Duration::from_secs(20));
+    w.write(&file, b"C").unwrap();
+    drop(file);
+    end(w, &disk);
+    let w = mount(&disk, false).unwrap();
+    let last = times(&w, b"/f");
+    assert!(last.1 > after[0].1 && last.2 != after[0].2, "{after:?} {last:?}");
     end(w, &disk);
 }
 

@@ -383,6 +383,9 @@ impl Node {
         let change = ninep::AttributeChange {
             accessed: late.accessed.then_some(to(accessed)),
             modified: late.modified.then_some(to(modified)),
+            // A read is no change. If it were one, the change would be later than the access, and
+            // the next read after a mount would change the time of the access again.
+            changed: late.modified,
             ..Default::default()
         };
         self.file_system.change(&Call::SetAttributes { fid: self.fid(), change }).await?;
@@ -468,6 +471,7 @@ impl Node {
             size: None,
             accessed: accessed.map(to),
             modified: modified.map(to),
+            changed: true,
         };
         self.file_system.change(&Call::SetAttributes { fid: self.fid(), change: request }).await?;
         let is_dirty = self.file_system.dirty.lock().contains_key(&self.number);
