@@ -500,6 +500,25 @@ fn a_full_disk_refuses_what_it_could_not_keep() {
     end(w, &disk);
 }
 
+/// Space is reserved for what a write comes to, not for all of it each time: a call that writes
+/// more than there is room for writes a part.
+#[test]
+fn a_large_write_fills_the_disk() {
+    let disk = mkfs(8, &["-b", "4096"]);
+    let w = mount(&disk, false).unwrap();
+    let file = w.open("/big", READ_WRITE | OpenFlags::CREATE).unwrap();
+    let bytes = vec![7; 16 << 20];
+    let written = w.write(&file, &bytes).unwrap();
+    assert!(written > 3 << 20, "{written}");
+    now(file.synchronize()).unwrap();
+    assert_eq!(w.write(&file, &bytes), Err(Error::ENOSPC));
+    drop(file);
+    end(w, &disk);
+    let w = mount(&disk, true).unwrap();
+    assert!(w.cat("/big").unwrap() == bytes[..written]);
+    end(w, &disk);
+}
+
 #[test]
 fn what_cannot_be_mounted_is_logged_with_its_reason() {
     let servers = Arc::new(OneServer { disk: Disk::of(vec![0; 1 << 20]), ..OneServer::default() });

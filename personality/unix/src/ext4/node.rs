@@ -58,6 +58,9 @@ struct Regular {
 /// The whole of a file, however long it is.
 const WHOLE: Range<u64> = 0..u64::MAX;
 
+/// How much is written in one step, for which space is reserved.
+const STEP: usize = 64 << 10;
+
 /// Notes that bytes of a file were written when it is dropped, also if the write was given up.
 struct Written<'a>(&'a Regular, Range<u64>);
 
@@ -307,7 +310,7 @@ impl Node {
         if offset >= limit {
             return Err(Error::EFBIG.into());
         }
-        let room = usize::try_from(limit - offset).unwrap_or(usize::MAX).min(from.remaining());
+        let room = usize::try_from(limit - offset).unwrap_or(usize::MAX).min(from.remaining()).min(STEP);
         let growth = (offset + room as u64).saturating_sub(size.max(offset));
         self.file_system.reserve(growth).await?;
         let pages = self.pages(regular)?;
