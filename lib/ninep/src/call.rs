@@ -33,6 +33,9 @@ pub struct AttributeChange {
     pub accessed: Option<SetTime>,
     /// Time of the last modification.
     pub modified: Option<SetTime>,
+    /// Whether the time of the last change becomes the present one. File servers of disks leave it
+    /// as it is if only other times are set without this.
+    pub changed: bool,
 }
 
 /// A request.
@@ -319,6 +322,7 @@ impl AttributeChange {
             | bit(self.size.is_some(), 3)
             | bit(self.accessed.is_some(), 4)
             | bit(self.modified.is_some(), 5)
+            | bit(self.changed, 6)
             | bit(explicit(self.accessed), 7)
             | bit(explicit(self.modified), 8);
         to.word(fid);

@@ -148,5 +148,6 @@ fn change(from: &mut Reader<'_>) -> Option<AttributeChange> {
         size: has(3).then_some(size),
         accessed,
         modified,
+        changed: has(6),
     })
 }

@@ -124,6 +124,7 @@ fn requests_are_read_as_they_were_written() {
         size: Some(1 << 40),
         accessed: Some(SetTime::Now),
         modified: Some(SetTime::To(3, 4)),
+        changed: true,
     };
     let (owner, device, change_space) = ((1, 2), (8, 17), SpaceChange::Punch);
     let calls = [

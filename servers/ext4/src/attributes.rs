@@ -89,6 +89,7 @@ pub(crate) fn update(
         .then(|| (change.user.unwrap_or(before.uid), change.group.unwrap_or(before.gid)));
     let permissions = change.mode.map(|mode| FilePermissions::new((mode & 0o7777) as u16)).transpose()?;
     Ok(InodeMetadataUpdate {
+        keeps_ctime: !change.changed && permissions.is_none() && owner.is_none(),
         permissions,
         owner,
         atime: stamp(change.accessed)?,

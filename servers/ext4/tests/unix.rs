@@ -10,11 +10,12 @@ use mach::machine::Frame;
 use mach::machine::Machine;
 use mach::machine::simulated::Simulated;
 use mach::vm::Vm;
-use ninep::Call;
+use ninep::{Answer, Call, kind};
 use std::future::{Future, poll_fn};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 use unix::disk::{About, Data, Device, Family};
 use unix::ext4::{Ext4Type, FileServers};
 use unix::memory::ObjectProvider;
@@ -25,13 +26,13 @@ use unix::vfs::{
     AccessList, At, AttributeCondition, Entry, FileMemory, FileSystemType, ListKind, MemoryProvider, Mode,
     MountFlags, OpenFlags, RenameHow, Tag, VnodeRef,
 };
-use unix::{BoxFuture, Bytes, Error, MaybeReady, Result, UserBuffer};
+use unix::{BoxFuture, Bytes, CopyError, Error, MaybeReady, Part, Result, UserBuffer};
 
 const READ_WRITE: OpenFlags = OpenFlags::READ_WRITE;
 
 /// The way to a file server, which answers each message when it is sent. The answer arrives later
-/// while the flag is set.
-struct Direct(Mutex<FileServer<Disk, Ticks>>, Arc<AtomicBool>);
+/// while the flag is set. Messages of one kind are refused.
+struct Direct(Mutex<FileServer<Disk, Ticks>>, Arc<AtomicBool>, AtomicU8);
 
 impl Transport for Direct {
     fn message_size(&self) -> usize {
@@ -39,7 +40,11 @@ impl Transport for Direct {
     }
 
     fn exchange(&self, request: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>>> {
-        let reply = self.0.lock().unwrap().answer(&request);
+        let (kind, tag) = (request[4], u16::from_le_bytes([request[5], request[6]]));
+        let reply = match self.2.load(Ordering::Relaxed) == kind {
+            true => Answer::Error(5).encode(kind, tag),
+            false => self.0.lock().unwrap().answer(&request),
+        };
         let mut reply = Some(Ok(reply));
         Box::pin(poll_fn(move |_| match self.1.load(Ordering::Relaxed) {
             true => Poll::Pending,
@@ -68,7 +73,7 @@ struct OneServer {
 impl FileServers for OneServer {
     fn connect(&self, _: &Device) -> Result<Arc<dyn Transport>> {
         let server = FileServer::new(self.disk.clone(), Ticks::default(), MESSAGE);
-        let way = Arc::new(Direct(Mutex::new(server), self.is_slow.clone()));
+        let way = Arc::new(Direct(Mutex::new(server), self.is_slow.clone(), AtomicU8::new(0)));
         *self.last.lock().unwrap() = Some(way.clone());
         Ok(way)
     }
@@ -86,6 +91,8 @@ struct Frames {
     moved: AtomicUsize,
     /// The file server that stores everything before pages are written.
     storing: Mutex<Option<Arc<Direct>>>,
+    /// Whether the device refuses to write.
+    refuses: AtomicBool,
 }
 
 impl Data for Frames {
@@ -108,6 +115,9 @@ impl Data for Frames {
         self.moved.fetch_add(frames.len(), Ordering::Relaxed);
         if let Some(server) = &*self.storing.lock().unwrap() {
             server.store();
+        }
+        if self.refuses.load(Ordering::Relaxed) {
+            return MaybeReady::ready(Err(Error::EIO));
         }
         for (number, &frame) in frames.iter().enumerate() {
             let mut page = [0; 4096];
@@ -155,8 +165,8 @@ fn device(data: Arc<Frames>) -> Device {
 fn frames(disk: &Disk) -> (Arc<dyn MemoryProvider>, Arc<Frames>) {
     let machine = Simulated::new(1024);
     let memory = Arc::new(ObjectProvider(Vm::new(machine.clone()).unwrap()));
-    let (disk, moved) = (disk.clone(), AtomicUsize::new(0));
-    (memory, Arc::new(Frames { machine, disk, moved, storing: Mutex::new(None) }))
+    let (disk, moved, refuses) = (disk.clone(), AtomicUsize::new(0), AtomicBool::new(false));
+    (memory, Arc::new(Frames { machine, disk, moved, storing: Mutex::new(None), refuses }))
 }
 
 fn mount(disk: &Disk, read_only: bool) -> Result<World> {
@@ -339,6 +349,43 @@ fn attributes_times_and_space() {
     end(w, &disk);
 }
 
+/// The file server learns later that a file was read: its other times, and with them whether the
+/// next read changes the first one, stay.
+#[test]
+fn a_read_changes_the_access_time_only() {
+    let disk = mkfs(16, &["-b", "4096"]);
+    let w = mount(&disk, false).unwrap();
+    w.put("/f", b"content");
+    w.mkdir("/d");
+    end(w, &disk);
+    let times = |w: &World, path: &[u8]| {
+        let found = now(w.caller().find(&At::Current, path, true)).unwrap().location.vnode.metadata();
+        (found.accessed, found.modified, found.changed)
+    };
+    let w = mount(&disk, false).unwrap();
+    let before = [b"/f".as_slice(), b"/d"].map(|path| times(&w, path));
+    w.environment.advance(Duration::from_secs(10));
+    w.cat("/f").unwrap();
+    w.list("/d").unwrap();
+    end(w, &disk);
+    let w = mount(&disk, false).unwrap();
+    let after = [b"/f".as_slice(), b"/d"].map(|path| times(&w, path));
+    for (before, after) in before.into_iter().zip(after) {
+        assert!(after.0 > before.0, "{before:?} {after:?}");
+        assert_eq!((after.1, after.2), (before.1, before.2));
+    }
+    // What is written over a file changes it, although no space is new.
+    let file = w.open("/f", READ_WRITE).unwrap();
+    w.environment.advance(Duration::from_secs(20));
+    w.write(&file, b"C").unwrap();
+    drop(file);
+    end(w, &disk);
+    let w = mount(&disk, false).unwrap();
+    let last = times(&w, b"/f");
+    assert!(last.1 > after[0].1 && last.2 != after[0].2, "{after:?} {last:?}");
+    end(w, &disk);
+}
+
 /// A file with capabilities keeps them over a mount, until it is written.
 #[test]
 fn capabilities_of_files_last_until_a_write() {
@@ -450,6 +497,25 @@ fn a_full_disk_refuses_what_it_could_not_keep() {
     drop(file);
     now(w.caller().unlink(&At::Current, b"/big")).unwrap();
     w.put("/small", &part);
+    end(w, &disk);
+}
+
+/// Space is reserved for what a write comes to, not for all of it each time: a call that writes
+/// more than there is room for writes a part.
+#[test]
+fn a_large_write_fills_the_disk() {
+    let disk = mkfs(8, &["-b", "4096"]);
+    let w = mount(&disk, false).unwrap();
+    let file = w.open("/big", READ_WRITE | OpenFlags::CREATE).unwrap();
+    let bytes = vec![7; 16 << 20];
+    let written = w.write(&file, &bytes).unwrap();
+    assert!(written > 3 << 20, "{written}");
+    now(file.synchronize()).unwrap();
+    assert_eq!(w.write(&file, &bytes), Err(Error::ENOSPC));
+    drop(file);
+    end(w, &disk);
+    let w = mount(&disk, true).unwrap();
+    assert!(w.cat("/big").unwrap() == bytes[..written]);
     end(w, &disk);
 }
 
@@ -703,6 +769,132 @@ fn what_is_written_over_a_file_is_there_after_a_power_cut() {
         now(w.vfs.end_file_systems()).unwrap();
         let wrong = fsck(&cut.data());
         assert!(wrong.is_empty(), "{end} of {}: {wrong}", log.len());
+    }
+}
+
+/// What is to be written, in pieces, between which something else happens.
+struct Pieces<'a> {
+    bytes: Bytes,
+    length: usize,
+    /// Called before the second piece. The buffer ends there with an error if the result is false.
+    between: &'a mut (dyn FnMut() -> bool + Send),
+}
+
+impl UserBuffer for Pieces<'_> {
+    fn remaining(&self) -> usize {
+        self.bytes.remaining()
+    }
+
+    fn transferred(&self) -> usize {
+        self.bytes.transferred()
+    }
+
+    fn copy_out(&mut self, _: &[u8]) -> std::result::Result<usize, CopyError> {
+        unreachable!("it is only read")
+    }
+
+    fn copy_in(&mut self, bytes: &mut [u8]) -> std::result::Result<usize, CopyError> {
+        self.bytes.copy_in(bytes)
+    }
+
+    fn with_part(
+        &mut self,
+        length: usize,
+        write: bool,
+        work: &mut dyn FnMut(Part<'_>) -> usize,
+    ) -> std::result::Result<usize, CopyError> {
+        if self.transferred() == self.length && !(self.between)() {
+            return Err(CopyError::Fault);
+        }
+        self.bytes.with_part(length.min(self.length), write, work)
+    }
+
+    fn skip(&mut self, count: usize) {
+        self.bytes.skip(count);
+    }
+
+    fn retreat(&mut self, count: usize) {
+        self.bytes.retreat(count);
+    }
+
+    fn resolve(&mut self, _: bool) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(Err(Error::EFAULT)))
+    }
+}
+
+/// Pages of a write that makes a file longer are written back before the write has ended: they
+/// count as pages of the file, and the file is as long as the write says in the end.
+#[test]
+fn a_write_that_is_under_way_is_written_back() {
+    for (length, goes_on) in [(4096, true), (100, true), (100, false), (4096, false)] {
+        let disk = mkfs(16, &["-b", "4096"]);
+        let w = mount(&disk, false).unwrap();
+        let file = w.open("/f", READ_WRITE | OpenFlags::CREATE).unwrap();
+        let memory = file.memory(true).unwrap();
+        // The first page is in memory, so that it is written without waiting.
+        w.write(&file, &[6]).unwrap();
+        let mut calls = 0;
+        let mut between = || {
+            calls += 1;
+            // Memory is short.
+            now(memory.write_back(0, u64::MAX, true)).unwrap();
+            now(w.vfs.synchronize()).unwrap();
+            // The machine stops: zeros may be there where the write has not come to.
+            let found = mount(&Disk::of(disk.data()), false).unwrap().cat("/f").unwrap();
+            assert!(found.len() >= length && found.len() <= 10_000);
+            assert_eq!(
+                (&found[..length], &found[length..]),
+                (&*vec![6; length], &*vec![0; found.len() - length])
+            );
+            goes_on
+        };
+        let mut pieces = Pieces { bytes: Bytes::of(&[6; 10_000]), length, between: &mut between };
+        let written = if goes_on { 10_000 } else { length };
+        let mut done = 0;
+        while let Ok(count @ 1..) = now(file.write_at(&w.caller(), done as u64, &mut pieces)) {
+            done += count;
+        }
+        assert_eq!((done, calls > 0), (written, true), "{length} {goes_on}");
+        assert!(w.cat("/f").unwrap() == vec![6; written]);
+        now(w.vfs.synchronize()).unwrap();
+        let found = mount(&Disk::of(disk.data()), false).unwrap().cat("/f").unwrap();
+        assert!(found == vec![6; written], "{length} {goes_on}: {} bytes are stored", found.len());
+        now(file.truncate(&w.caller(), 12_000)).unwrap();
+        drop((file, memory));
+        end(w, &disk);
+        let found = mount(&disk, true).unwrap().cat("/f").unwrap();
+        assert!(found == [vec![6; written], vec![0; 12_000 - written]].concat());
+    }
+}
+
+/// Something refuses to store pages that have no place yet: the error is told, the pages stay in
+/// memory and are stored the next time, and the disk has nothing else of the file.
+#[test]
+fn pages_that_could_not_be_stored_are_stored_later() {
+    for refused in [None, Some(kind::PLACE), Some(kind::WRITTEN)] {
+        let disk = mkfs(16, &["-b", "4096"]);
+        let (w, frames, servers) = mount_on(&disk, false).unwrap();
+        w.put("/f", &[5; 5000]);
+        now(w.vfs.synchronize()).unwrap();
+        let server = servers.last.lock().unwrap().clone().unwrap();
+        server.2.store(refused.unwrap_or(0), Ordering::Relaxed);
+        frames.refuses.store(refused.is_none(), Ordering::Relaxed);
+        let file = w.open("/f", READ_WRITE).unwrap();
+        // After the last page, and after a hole.
+        let expected = [vec![5; 5000], vec![0; 11_384], vec![6; 50_000]].concat();
+        now(file.write_at(&w.caller(), 16_384, &mut Bytes::of(&expected[16_384..]))).unwrap();
+        assert_eq!(now(file.synchronize()), Err(Error::EIO), "{refused:?}");
+        server.store();
+        let found = mount(&Disk::of(disk.data()), false).unwrap().cat("/f").unwrap();
+        assert!(found.len() >= 5000 && found[..5000] == [5; 5000] && found[5000..].iter().all(|&it| it == 0));
+        assert!(w.cat("/f").unwrap() == expected);
+        server.2.store(0, Ordering::Relaxed);
+        frames.refuses.store(false, Ordering::Relaxed);
+        now(file.synchronize()).unwrap();
+        let found = mount(&Disk::of(disk.data()), false).unwrap().cat("/f").unwrap();
+        assert!(found == expected, "{refused:?}: {} bytes", found.len());
+        drop(file);
+        end(w, &disk);
     }
 }
 

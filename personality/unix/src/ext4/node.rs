@@ -58,6 +58,9 @@ struct Regular {
 /// The whole of a file, however long it is.
 const WHOLE: Range<u64> = 0..u64::MAX;
 
+/// How much is written in one step, for which space is reserved.
+const STEP: usize = 64 << 10;
+
 /// Notes that bytes of a file were written when it is dropped, also if the write was given up.
 struct Written<'a>(&'a Regular, Range<u64>);
 
@@ -307,7 +310,7 @@ impl Node {
         if offset >= limit {
             return Err(Error::EFBIG.into());
         }
-        let room = usize::try_from(limit - offset).unwrap_or(usize::MAX).min(from.remaining());
+        let room = usize::try_from(limit - offset).unwrap_or(usize::MAX).min(from.remaining()).min(STEP);
         let growth = (offset + room as u64).saturating_sub(size.max(offset));
         self.file_system.reserve(growth).await?;
         let pages = self.pages(regular)?;
@@ -383,6 +386,9 @@ impl Node {
         let change = ninep::AttributeChange {
             accessed: late.accessed.then_some(to(accessed)),
             modified: late.modified.then_some(to(modified)),
+            // A read is no change. If it were one, the change would be later than the access, and
+            // the next read after a mount would change the time of the access again.
+            changed: late.modified,
             ..Default::default()
         };
         self.file_system.change(&Call::SetAttributes { fid: self.fid(), change }).await?;
@@ -468,6 +474,7 @@ impl Node {
             size: None,
             accessed: accessed.map(to),
             modified: modified.map(to),
+            changed: true,
         };
         self.file_system.change(&Call::SetAttributes { fid: self.fid(), change: request }).await?;
         let is_dirty = self.file_system.dirty.lock().contains_key(&self.number);

@@ -349,6 +349,8 @@ pub struct InodeMetadataUpdate {
     pub mtime: Option<Ext4Timestamp>,
     pub project_id: Option<u32>,
     pub flags: Option<InodeFlags>,
+    /// The change time stays as it is.
+    pub keeps_ctime: bool,
 }
 
 /// Mounted ext4 instance that owns its device, caches, journal, and services.
@@ -606,7 +608,8 @@ where
         if !has_project_feature && update.project_id == Some(0) {
             update.project_id = None;
         }
-        if update == InodeMetadataUpdate::default() {
+        let nothing = InodeMetadataUpdate { keeps_ctime: update.keeps_ctime, ..Default::default() };
+        if update == nothing {
             return Ok(current);
         }
         self.ensure_writable("inode:update_metadata")?;
@@ -648,7 +651,7 @@ where
                 gid,
                 atime: update.atime.map(Ext4TimeSpec::Set),
                 mtime: update.mtime.map(Ext4TimeSpec::Set),
-                ctime: Some(Ext4TimeSpec::Now),
+                ctime: (!update.keeps_ctime).then_some(Ext4TimeSpec::Now),
                 clear_suid_sgid_on_chown: update.owner.is_some(),
                 ..Default::default()
             },
