@@ -512,6 +512,13 @@ fn a_large_write_fills_the_disk() {
     assert!(written > 3 << 20, "{written}");
     now(file.synchronize()).unwrap();
     assert_eq!(w.write(&file, &bytes), Err(Error::ENOSPC));
+    // Room for less than a step is used, too.
+    let freed = 5 * 4096;
+    now(file.truncate(&w.caller(), written as u64 - freed)).unwrap();
+    now(file.seek(0, unix::file::Whence::End)).unwrap();
+    assert_eq!(w.write(&file, &bytes[written - freed as usize..]), Ok(freed as usize));
+    now(file.synchronize()).unwrap();
+    assert_eq!(w.write(&file, b"x"), Err(Error::ENOSPC));
     drop(file);
     end(w, &disk);
     let w = mount(&disk, true).unwrap();

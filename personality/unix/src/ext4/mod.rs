@@ -217,19 +217,20 @@ impl Ext4 {
         u64::from(self.status.lock().block_size) == page && self.disk.range().start.is_multiple_of(page)
     }
 
-    /// Checks that a file can grow by so many bytes. `ENOSPC`.
-    async fn reserve(&self, bytes: u64) -> Result<()> {
+    /// By how many of these bytes a file can grow. `ENOSPC`: by none, and it is to grow.
+    async fn reserve(&self, bytes: u64) -> Result<u64> {
         let take = |room: u64| room.checked_sub(bytes);
         // Relaxed ordering: an estimate, which is made again when it is used up.
         if self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
-            return Ok(());
+            return Ok(bytes);
         }
         // The data that are in memory only get their places first.
         self.write_all_back().await?;
         let status = self.load_status().await?;
         let room = status.available_blocks.saturating_mul(status.block_size.into());
-        self.room.store(room.saturating_sub(bytes), Ordering::Relaxed);
-        if bytes <= room { Ok(()) } else { Err(Error::ENOSPC) }
+        let reserved = bytes.min(room);
+        self.room.store(room - reserved, Ordering::Relaxed);
+        if reserved > 0 { Ok(reserved) } else { Err(Error::ENOSPC) }
     }
 
     fn is_dirty(&self, node: Arc<Node>) {

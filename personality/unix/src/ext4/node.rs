@@ -59,7 +59,7 @@ struct Regular {
 const WHOLE: Range<u64> = 0..u64::MAX;
 
 /// How much is written in one step, for which space is reserved.
-const STEP: usize = 64 << 10;
+const STEP: usize = 256 << 10;
 
 /// Notes that bytes of a file were written when it is dropped, also if the write was given up.
 struct Written<'a>(&'a Regular, Range<u64>);
@@ -310,9 +310,12 @@ impl Node {
         if offset >= limit {
             return Err(Error::EFBIG.into());
         }
-        let room = usize::try_from(limit - offset).unwrap_or(usize::MAX).min(from.remaining()).min(STEP);
+        let mut room = usize::try_from(limit - offset).unwrap_or(usize::MAX).min(from.remaining()).min(STEP);
         let growth = (offset + room as u64).saturating_sub(size.max(offset));
-        self.file_system.reserve(growth).await?;
+        if growth > 0 {
+            // What has no room is left to the next step, which is told.
+            room -= (growth - self.file_system.reserve(growth).await?) as usize;
+        }
         let pages = self.pages(regular)?;
         let written = Written(regular, offset..offset + room as u64);
         let reach = regular.data.reach(offset + room as u64);
