@@ -65,8 +65,9 @@ pub fn note_status(current: ThreadRef, status: u64) {
     }
 }
 
-/// The thread, which does not run, will execute one instruction as a single step, or has done so.
-/// Its breakpoints are loaded again if it has some: the processor may not be able to do both.
+/// The thread, which does not run, will execute one instruction as a single step. Its breakpoints
+/// are loaded again if it has some: the processor may not be able to do both. After the step the
+/// thread has reported its exception, so the processor has held another one since, or none.
 #[cold]
 pub fn steps(thread: ThreadRef) {
     if thread.breakpoints().is_some() {

@@ -174,12 +174,11 @@ fn receive_answer(thread: ThreadRef, source: Message, tag: MessageTag) {
 
 /// Sets the registers that an exception message carries; `word` gives its words 1..=18.
 pub fn set_exception_registers(thread: ThreadRef, word: impl Fn(usize) -> u64) {
-    let before = thread.registers.rflags.get();
     for (register, index) in exception_registers(&thread.registers).into_iter().zip(1..) {
         let value = word(index);
         register.set(if index == exception::RFLAGS { program_flags(value) } else { value });
     }
-    if (before | thread.registers.rflags.get()) & STEP_FLAG != 0 {
+    if thread.registers.rflags.get() & STEP_FLAG != 0 {
         breakpoints::steps(thread);
     }
 }

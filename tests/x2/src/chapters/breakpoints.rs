@@ -168,8 +168,8 @@ fn executes(processor: u64) {
         words[RFLAGS - 1] |= 1 << 8;
         words = go_on(thread, &words).expect("one instruction is executed");
         assert_eq!((words[NUMBER - 1], words[RIP - 1]), (1, count as *const () as u64 + 4));
-        // Reading makes the kernel load the breakpoints again. On a processor that still holds the
-        // thread, the end of the step must do that alone.
+        // Reading makes the kernel load the breakpoints again, which the end of the step must do
+        // alone, too.
         if processor == 0 {
             assert_eq!(extension::read_breakpoints(thread).unwrap().status, STEP);
         }
