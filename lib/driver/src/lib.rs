@@ -8,13 +8,13 @@ pub mod client;
 pub mod connection;
 pub mod end;
 
-use core::fmt::Display;
+use core::fmt::{Display, Write as _};
 use direct::{Registers as _, Reply};
 use l4::direct::Direct;
 use l4::ipc::{self, Message};
 use l4::x2::extension::{ACCEPT_NOTIFICATION, NOTIFICATION_LABEL};
 use l4::x2::{IpcError, IpcErrorKind, IpcPhase, MessageTag, ThreadId, Time};
-use rt::root::{self, names};
+use rt::root::{self, Console, names};
 
 /// The notification bit by which a client says that there is something to do for it.
 pub const WORK: u64 = 1;
@@ -57,14 +57,21 @@ pub trait Driver {
 /// Starts the program of a driver, and serves clients and interrupts for ever. `open` makes the
 /// driver of the device that the server has; it gets the thread to which interrupts must come.
 ///
-/// # Panics
-/// If there is no such device. The panic says so, with `what` the device is. A driver without a
-/// device does not register, so that no client finds it.
+/// If there is no such device, the server ends, and says what is missing: `what` the device is. A
+/// driver without a device does not register, so that no client finds it.
 pub fn start<D: Driver, E: Display>(what: &str, open: impl FnOnce(ThreadId) -> Result<D, E>) -> ! {
     root::report_panics();
     end::prepare();
     let opened = open(l4::utcb::my_global_id());
-    run(&mut opened.unwrap_or_else(|error| panic!("no {what}: {error}")))
+    match opened {
+        Ok(mut driver) => run(&mut driver),
+        Err(error) => {
+            let name = rt::start_page::read().map_or("?", |(name, _)| name);
+            // If the console does not work, that cannot be reported.
+            let _ = writeln!(Console, "{name}: no {what}: {error}");
+            root::exit(1)
+        }
+    }
 }
 
 /// Registers the calling thread as that of its server, and serves clients and interrupts for ever.

@@ -15,6 +15,8 @@ pub mod write;
 #[cfg(test)]
 mod tests;
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::future::Future;
 
@@ -59,6 +61,15 @@ pub enum Kind {
         /// The name of the partition, as UTF-16 code units without the zeros at its end.
         name: Vec<u16>,
     },
+}
+
+/// A GUID as text, in small letters: the bytes of its first three numbers are in reverse order.
+pub fn guid_text(guid: [u8; 16]) -> String {
+    let hex =
+        |bytes: &mut dyn Iterator<Item = &u8>| bytes.map(|byte| format!("{byte:02x}")).collect::<String>();
+    let [low, middle, high] = [0..4, 4..6, 6..8].map(|range| hex(&mut guid[range].iter().rev()));
+    let [clock, node] = [8..10, 10..16].map(|range| hex(&mut guid[range].iter()));
+    format!("{low}-{middle}-{high}-{clock}-{node}")
 }
 
 /// The most partitions of a disk.

@@ -199,6 +199,12 @@ proptest! {
 }
 
 #[test]
+fn a_guid_is_written_with_its_first_numbers_reversed() {
+    let bytes = core::array::from_fn(|at| at as u8 * 0x11);
+    assert_eq!(guid_text(bytes), "33221100-5544-7766-8899-aabbccddeeff");
+}
+
+#[test]
 fn a_table_that_was_made_is_read_by_either_header() {
     let blocks = 1000;
     let name = "a name of exactly 36 characters long";

@@ -15,6 +15,7 @@
 //!     ports      0x3f8..0x3ff     # I/O ports; may be given several times
 //!     device     0xfed00000 4K    # device memory: base and size; may be given several times
 //!     pci        8086:10d3        # a PCI function: vendor and device; may be given several times
+//!     pci        class:010802     # a PCI function of this class, whatever its vendor
 //!     screen     yes              # it shows what is on the screen; default no
 //!     dma        64K              # memory that its devices may read and write themselves; default none
 //!     restart    yes              # start it again when it dies: 5 times, or a number, in a row
@@ -51,6 +52,21 @@ pub enum MemoryLimit {
     Rest,
 }
 
+/// How a configuration names a PCI function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FunctionId {
+    /// By its vendor and its number among the vendor's devices.
+    Device {
+        /// The vendor's number.
+        vendor: u16,
+        /// The device's number.
+        device: u16,
+    },
+    /// By what it is: base class, sub-class and programming interface, each of 8 bits, from the
+    /// highest down.
+    Class(u32),
+}
+
 /// One server of the boot configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
@@ -79,9 +95,8 @@ pub struct Server {
     /// Device memory that the server may map: first address and size in bytes, both multiples of 4
     /// KiB.
     pub devices: Vec<(u64, u64)>,
-    /// PCI functions that the server drives, as (vendor, device). A pair that is listed twice
-    /// stands for two functions.
-    pub functions: Vec<(u16, u16)>,
+    /// PCI functions that the server drives. An id that is listed twice stands for two functions.
+    pub functions: Vec<FunctionId>,
     /// Whether the server may map the screen's memory.
     pub screen: bool,
     /// How many bytes of memory the server may have that devices read and write, in addition to
@@ -258,13 +273,8 @@ fn set(server: &mut Server, key: &str, value: &str) -> Result<(), String> {
             server.devices.push((base, length));
         }
         "pci" => {
-            let part = |digits: &str| {
-                let is_number = digits.len() == 4 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-                u16::from_str_radix(digits, 16).ok().filter(|_| is_number)
-            };
-            let parts = value.split_once(':').and_then(|(vendor, device)| part(vendor).zip(part(device)));
-            let Some(function) = parts else {
-                return Err(alloc::format!("`{value}` is no PCI function, like 8086:10d3"));
+            let Some(function) = FunctionId::of(value) else {
+                return Err(alloc::format!("`{value}` is no PCI function, like 8086:10d3 or class:010802"));
             };
             server.functions.push(function);
         }
@@ -278,6 +288,33 @@ fn set(server: &mut Server, key: &str, value: &str) -> Result<(), String> {
         _ => return Err(alloc::format!("unknown key `{key}`; a server has {KEYS}")),
     }
     Ok(())
+}
+
+impl FunctionId {
+    /// The function that a configuration names: `VENDOR:DEVICE` or `class:CLASS`, in hexadecimal.
+    fn of(value: &str) -> Option<FunctionId> {
+        let (first, second) = value.split_once(':')?;
+        if first == "class" {
+            return hexadecimal(second, 6).map(FunctionId::Class);
+        }
+        let part = |digits| hexadecimal(digits, 4).map(|number| number as u16);
+        Some(FunctionId::Device { vendor: part(first)?, device: part(second)? })
+    }
+}
+
+impl fmt::Display for FunctionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FunctionId::Device { vendor, device } => write!(f, "{vendor:04x}:{device:04x}"),
+            FunctionId::Class(class) => write!(f, "of class {class:06x}"),
+        }
+    }
+}
+
+/// A number of exactly so many hexadecimal digits.
+fn hexadecimal(digits: &str, count: usize) -> Option<u32> {
+    let is_number = digits.len() == count && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    u32::from_str_radix(digits, 16).ok().filter(|_| is_number)
 }
 
 fn yes_or_no(key: &str, value: &str) -> Result<bool, String> {
@@ -337,7 +374,7 @@ mod tests {
     fn a_whole_configuration() {
         let servers = parse(
             b"# drivers\nserver console\n\tprogram con # the module\n  interrupt 4\n  ports 0x3f8..0x3ff\n ports 0x80\n\
-              device 0xfed00000 4K\n pci 1234:11e8\n pci 8086:10D3\n screen yes\n dma 64K\n restart yes\n arguments speed=115200  colour\n\n\
+              device 0xfed00000 4K\n pci 1234:11e8\n pci 8086:10D3\n pci class:0C0330\n screen yes\n dma 64K\n restart yes\n arguments speed=115200  colour\n\n\
               server unix\nprogram unix\nmemory rest\nkernel-memory 64M\nmodule image.cpio\nmodule b\npower yes\nthreads 20000\nspaces 4000\npriority 120\n",
         )
         .unwrap();
@@ -347,7 +384,14 @@ mod tests {
         assert_eq!(console.interrupts, [4]);
         assert_eq!(console.ports, [0x3f8..=0x3ff, 0x80..=0x80]);
         assert_eq!(console.devices, [(0xfed0_0000, 4096)]);
-        assert_eq!(console.functions, [(0x1234, 0x11e8), (0x8086, 0x10d3)]);
+        assert_eq!(
+            console.functions,
+            [
+                FunctionId::Device { vendor: 0x1234, device: 0x11e8 },
+                FunctionId::Device { vendor: 0x8086, device: 0x10d3 },
+                FunctionId::Class(0x0c_0330),
+            ]
+        );
         assert_eq!((console.dma, servers[1].dma), (Some(64 << 10), None));
         assert_eq!(console.arguments, "speed=115200  colour");
         assert_eq!((console.restarts, servers[1].restarts), (RESTARTS, 0));
@@ -418,6 +462,9 @@ mod tests {
             "pci 8086:10d3:1",
             "pci 808:610d3",
             "pci +086:10d3",
+            "pci class:10802",
+            "pci class:+10802",
+            "pci class",
             "dma 0",
             "screen 1",
             "restart maybe",

@@ -5,6 +5,7 @@
 //! driver could still make its device write to the address where such a message goes, and so raise
 //! any interrupt. Drivers are trusted not to do that.
 
+use crate::configuration::FunctionId;
 use crate::machine::Machine;
 use crate::pci::{self, ConfigurationSpace, ENTRY, Messages, Region};
 use crate::resources::Resources;
@@ -92,10 +93,16 @@ impl Function {
         Some(Function { place, function, owner: None, attached: Vec::new() })
     }
 
-    /// Whether a server that asks for this vendor and device may be given the function: it matches,
-    /// and no server has it.
-    pub(crate) fn is_free(&self, (vendor, device): (u16, u16)) -> bool {
-        self.owner.is_none() && self.function.identity == u32::from(device) << 16 | u32::from(vendor)
+    /// Whether a server that asks for such a function may be given it: it matches, and no server
+    /// has it.
+    pub(crate) fn is_free(&self, wanted: FunctionId) -> bool {
+        let matches = match wanted {
+            FunctionId::Device { vendor, device } => {
+                self.function.identity == u32::from(device) << 16 | u32::from(vendor)
+            }
+            FunctionId::Class(class) => self.function.class == class,
+        };
+        self.owner.is_none() && matches
     }
 
     /// Gives the function to this server, which keeps it until the system ends.

@@ -16,6 +16,7 @@ pub trait ConfigurationSpace {
 /// Offsets of registers in configuration space.
 const IDENTITY: u8 = 0;
 const COMMAND: u8 = 4;
+const CLASS: u8 = 8;
 const HEADER: u8 = 0xc;
 const BASE_ADDRESSES: u8 = 0x10;
 const CAPABILITIES: u8 = 0x34;
@@ -85,6 +86,8 @@ pub enum Messages {
 pub struct Function {
     /// Vendor id in the low half, device id in the high half.
     pub identity: u32,
+    /// Base class, sub-class and programming interface, each of 8 bits, from the highest down.
+    pub class: u32,
     /// The function's registers, by the number of the base address register.
     pub regions: [Option<Region>; 6],
     /// How the function sends message-signalled interrupts, if it can.
@@ -101,7 +104,8 @@ impl Function {
         }
         let regions = regions(space);
         let messages = messages(space, &regions);
-        let function = Function { identity, regions, messages };
+        let class = space.read(CLASS) >> 8;
+        let function = Function { identity, class, regions, messages };
         function.disable(space);
         Some(function)
     }
@@ -314,6 +318,7 @@ mod tests {
         model(&[
             (0, 0x11e8_1234, 0),
             (4, 0x10_0007, 0x507),
+            (8, 0x0108_0207, 0),
             (0x10, 0xc, 0xffff_0000),
             (0x14, 2, u32::MAX),
             (0x18, 0xc001, 0xffe0),
@@ -331,6 +336,7 @@ mod tests {
     fn registers_and_a_single_message_are_found() {
         let mut space = function(5 | MSI_WIDE, 9);
         let found = Function::find(&mut space).unwrap();
+        assert_eq!(found.class, 0x01_0802);
         let memory = Region::Memory { base: 2 << 32, size: 0x1_0000 };
         assert_eq!(
             found.regions[..3],

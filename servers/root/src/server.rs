@@ -128,9 +128,15 @@ impl Server {
         }
     }
 
-    /// Whether root starts the server again after it has ended.
+    /// Whether root starts the server again after it has ended. A driver of functions that the
+    /// machine lacks would only end again.
     pub(crate) fn will_restart(&self) -> bool {
-        self.recent_restarts < self.configuration.restarts
+        self.recent_restarts < self.configuration.restarts && !self.lacks_functions()
+    }
+
+    /// Whether the server has PCI functions by its configuration, and the machine none of them.
+    fn lacks_functions(&self) -> bool {
+        !self.functions.is_empty() && self.functions.iter().all(Option::is_none)
     }
 
     /// Counts that the server is started again.

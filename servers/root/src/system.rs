@@ -62,13 +62,13 @@ impl<M: Machine> System<M> {
         };
         let index = server_index(self.servers.len());
         let mut server = Server::new(configuration, program, modules, index, memory);
-        for &(vendor, device) in &server.configuration.functions {
+        for &wanted in &server.configuration.functions {
             let mut all = self.resources.functions.iter_mut();
-            let at = all.position(|function| function.is_free((vendor, device)));
+            let at = all.position(|function| function.is_free(wanted));
             match at {
                 Some(at) => self.resources.functions[at].give_to(index),
                 None => self.resources.machine.report(format_args!(
-                    "root: server {}: there is no PCI function {vendor:04x}:{device:04x}",
+                    "root: server {}: there is no PCI function {wanted}",
                     server.configuration.name
                 )),
             }
@@ -165,9 +165,13 @@ impl<M: Machine> System<M> {
             }
             if server.configuration.restarts > 0 {
                 let (name, ends) = (&server.configuration.name, server.recent_restarts + 1);
-                self.resources
-                    .machine
-                    .report(format_args!("root: server {name} is not started again: it ended {ends} times"));
+                let machine = &mut self.resources.machine;
+                match server.recent_restarts < server.configuration.restarts {
+                    true => machine.report(format_args!("root: server {name} has no device")),
+                    false => machine.report(format_args!(
+                        "root: server {name} is not started again: it ended {ends} times"
+                    )),
+                }
             }
         }
         self.refuse_waiters(index);

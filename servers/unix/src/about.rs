@@ -84,8 +84,9 @@ pub(crate) fn files(root: &Root, vfs: &Vfs) -> String {
             let files = unix::initramfs::names(archive).map_or(0, |names| names.len());
             format!("{files} files in {} MiB", archive.len() >> 20)
         }
-        Root::Device(name) => {
-            let status = vfs.tree.root().mount.file_system().status();
+        Root::Device(_) => {
+            let mount = vfs.tree.root().mount;
+            let (name, status) = (mount.source(), mount.file_system().status());
             let size = |blocks: u64| blocks.saturating_mul(status.block_size.into()) >> 20;
             let used = size(status.blocks.saturating_sub(status.free_blocks));
             format!("the files of {name}, {used} of {} MiB", size(status.blocks))

@@ -51,19 +51,21 @@ struct State {
     waiting: BTreeMap<Ticket, Sender<Result<(), block::Error>>>,
 }
 
-/// Reserves the memory that the disks' drivers will share with this server, for as many disks as
-/// the configuration has. It is called before the frames take all memory.
-pub(crate) fn reserve() -> usize {
-    let count = NAMES.iter().take_while(|name| rt::root::names::lookup_wait(name).is_ok()).count();
-    for number in 0..count as u64 {
-        if memory::allocate(DISK_RESERVE + number * area::SIZE, area::SIZE).is_err() {
+/// Reserves the memory that the disks' drivers will share with this server. Returns which of them
+/// there are: one whose device the machine lacks has ended. It is called before the frames take all
+/// memory.
+pub(crate) fn reserve() -> Vec<usize> {
+    let is_there = |index: &usize| rt::root::names::lookup_wait(NAMES[*index]).is_ok();
+    let disks: Vec<usize> = (0..NAMES.len()).filter(is_there).collect();
+    for &index in &disks {
+        if memory::allocate(DISK_RESERVE + index as u64 * area::SIZE, area::SIZE).is_err() {
             say(format_args!("unix: there is no memory for the drivers of disks"));
         }
     }
-    count
+    disks
 }
 
-/// Opens the `index`th disk. The calling thread must be the worker that gets its notifications.
+/// Opens the disk of the driver [`NAMES`] has at `index`. The calling thread must be the worker that gets its notifications.
 pub(crate) fn open(machine: &L4Machine, index: usize) -> Option<(Arc<Disk>, About)> {
     let (name, news) = (NAMES[index], FIRST_DISK_NEWS << index);
     give_back(index as u64);

@@ -159,7 +159,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     if let Err(error) = set_system_time(&*environment) {
         say(format_args!("unix: the hardware clock cannot be read: {error:?}"));
     }
-    let disks: Vec<_> = (0..disks).filter_map(|index| disk::open(&machine, index)).collect();
+    let disks: Vec<_> = disks.into_iter().filter_map(|index| disk::open(&machine, index)).collect();
     let spawner = machine.clone();
     vm.set_spawner(Arc::new(move |task| spawner.spawn(spawner.current_worker(), task).is_ok()));
     let parts = Parts {
@@ -249,7 +249,7 @@ async fn live(
     }
     let started = match (start::system(&server, parts).await, &root) {
         (Err(error), Root::Device(name)) => {
-            let text = format!("The root file system on /dev/{name} cannot be mounted: {error:?}\r\n");
+            let text = format!("The root file system on {name} cannot be mounted: {error:?}\r\n");
             port.write(text.as_bytes()).await;
             port.drain().await;
             return Err(error);

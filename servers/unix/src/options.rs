@@ -1,6 +1,6 @@
 //! The server's arguments: `[mode=exception|bounce] [workers=NUMBER] [trace] [quiet] [greet]
-//! [line=telnet] [console=TERMINAL] [root=/dev/DEVICE] [stream=DESCRIPTOR].. [time=SECONDS]
-//! [env=NAME=VALUE].. [mount=TYPE:SOURCE:PLACE].. [-- COMMAND ARG..]`.
+//! [line=telnet] [console=TERMINAL] [root=/dev/DEVICE|root=PARTUUID=GUID] [stream=DESCRIPTOR]..
+//! [time=SECONDS] [env=NAME=VALUE].. [mount=TYPE:SOURCE:PLACE].. [-- COMMAND ARG..]`.
 //!
 //! Words are separated by blanks. Within a word an escape sequence stands for one byte: `\n`, `\t`,
 //! `\xHH`, or a backslash before any other character for that character, such as a blank or a
@@ -41,8 +41,8 @@ pub struct Options {
     pub commands: bool,
     /// The name of the terminal that is /dev/console, such as `tty1`. Empty: the serial line.
     pub console: String,
-    /// The name in /dev of the disk or partition whose file system is the root. `None`: the root is
-    /// in memory, and its files come from an archive.
+    /// The disk or partition whose file system is the root: its name in /dev, or `PARTUUID=GUID`.
+    /// `None`: the root is in memory, and its files come from an archive.
     pub root: Option<String>,
     /// Which of the command's descriptors 0, 1 and 2 are pipes whose bytes come from the host or go
     /// to it ([`crate::streams`]), and not the console.
@@ -106,7 +106,10 @@ impl Options {
                 Some(("line", "telnet")) => options.commands = true,
                 Some(("console", name)) => options.console = name.into(),
                 Some(("root", device)) => {
-                    let name = device.strip_prefix("/dev/").filter(|name| !name.is_empty());
+                    let by_guid = device.strip_prefix("PARTUUID=").map(|guid| (device, guid));
+                    let by_name = || device.strip_prefix("/dev/").map(|name| (name, name));
+                    let name =
+                        by_guid.or_else(by_name).and_then(|(name, key)| (!key.is_empty()).then_some(name));
                     options.root = Some(name.ok_or_else(unknown)?.into());
                 }
                 Some(("time", seconds)) => options.time = seconds.parse().map_err(|_| unknown())?,
@@ -191,6 +194,7 @@ mod tests {
             "workers=all",
             "root=vda1",
             "root=/dev/",
+            "root=PARTUUID=",
             "-- a\\x4",
             "-- a\\",
         ] {

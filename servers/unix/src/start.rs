@@ -69,7 +69,8 @@ pub struct Parts<M: Machine> {
 pub enum Root {
     /// In memory. Its files come from a cpio archive.
     Archive(Arc<dyn AsRef<[u8]> + Send + Sync>),
-    /// On the disk or partition with this name in /dev. It lasts.
+    /// On the disk or partition with this name in /dev, or with `PARTUUID=` and the GUID of this
+    /// partition. It lasts.
     Device(String),
 }
 

@@ -1,13 +1,17 @@
 //! A disk with a root file system that lasts: made once from an image, and booted from afterwards.
 //!
-//! The file is raw and sparse. It has a GPT with one partition, in which there is an ext4 file
-//! system. The name of the partition says that the disk is one of ours, and in which form.
+//! The file is raw and sparse. It has a GPT with a partition in which there is an ext4 file system.
+//! The name of the partition says that the disk is one of ours, and in which form. A disk that boots
+//! by itself has two more partitions before it, for the boot loader, the kernel and the servers.
 
 use super::image::{self, Request};
 use super::tree::{ATTRIBUTES, Attributes, Node, Tree};
 use anyhow::{Context, Result, bail};
 use mac_build::command;
+use mac_build::scratch::Scratch;
 use mac_machine::devices::DiskImage;
+use mac_machine::grub;
+use mac_machine::qemu::Machine;
 use partitions::write::{self, New};
 use partitions::{Kind, Partition};
 use std::fs::{self, File};
@@ -28,9 +32,21 @@ const FORM: u32 = 1;
 /// What the partition is for, as a GPT has it: the root of a Linux system on x86-64.
 const PURPOSE: [u8; 16] =
     [0xe3, 0xbc, 0x68, 0x4f, 0xcd, 0xe8, 0xb1, 0x4d, 0x96, 0xe7, 0xfb, 0xca, 0xf9, 0x84, 0xb7, 0x09];
-/// Where the partition begins, in bytes and blocks.
-const START: u64 = 1 << 20;
-const FIRST: u64 = START / write::BLOCK as u64;
+/// Where the first partition begins that is for files, in blocks: after 1 MiB.
+const FIRST: u64 = (1 << 20) / write::BLOCK as u64;
+/// What the other partitions are for: the system partition of UEFI, and the core of the loader that
+/// a BIOS starts.
+const SYSTEM: [u8; 16] =
+    [0x28, 0x73, 0x2a, 0xc1, 0x1f, 0xf8, 0xd2, 0x11, 0xba, 0x4b, 0x00, 0xa0, 0xc9, 0x3e, 0xc9, 0x3b];
+const BIOS_LOADER: [u8; 16] = *b"Hah!IdontNeedEFI";
+/// The size of the system partition in bytes.
+const SYSTEM_SIZE: u64 = 128 << 20;
+/// What an image's greeting says about files, and what is true on a disk.
+const IN_MEMORY: &str = "Files are in memory and gone afterwards; `poweroff` or `exit` ends the system.";
+const ON_DISK: &str = "Files are on a disk and stay; `poweroff` or `exit` ends the system.";
+/// The names of these partitions.
+const SYSTEM_NAME: &str = "macadamia system";
+const LOADER_NAME: &str = "macadamia loader";
 /// The size of a disk if none is given.
 const SIZE: Size = Size(8 << 30);
 /// How much room a disk has at least in addition to its files.
@@ -72,9 +88,53 @@ impl std::fmt::Display for Size {
 /// There is a file, which is no disk of ours or of another size; or the disk cannot be made, and
 /// then there is no file.
 pub(super) fn provide(file: &Path, size: Option<Size>, request: &Request) -> Result<bool> {
+    provide_with(file, size, request, None)
+}
+
+/// Makes the system that boots from a disk whose root partition has this GUID. The second argument
+/// is a directory for files of the system.
+pub(super) type System<'a> = &'a dyn Fn(&str, &Path) -> Result<Machine>;
+
+/// Makes a disk that boots by itself, as [`provide`] makes one; or writes the system to one that
+/// there is, in place of the one that it has. Returns whether the disk was made.
+///
+/// # Errors
+/// As for [`provide`]. The disk that there is has no partitions for a system, or is in use.
+pub(super) fn provide_bootable(
+    file: &Path,
+    size: Option<Size>,
+    request: &Request,
+    system: System<'_>,
+) -> Result<bool> {
+    let is_new = provide_with(file, size, request, Some(system))?;
+    if !is_new {
+        DiskImage::of(file).check_free()?;
+        let image = File::options().read(true).write(true).open(file)?;
+        let partitions = table(&image, image.metadata()?.len())?;
+        install(&image, &partitions, system).with_context(|| format!("the disk {}", file.display()))?;
+    }
+    Ok(is_new)
+}
+
+/// Checks that a disk boots by itself.
+///
+/// # Errors
+/// It does not, or cannot be read.
+pub(super) fn check_bootable(file: &Path) -> Result<()> {
+    let image = File::open(file).with_context(|| format!("the disk {}", file.display()))?;
+    let partitions = table(&image, image.metadata()?.len())?;
+    named(&partitions, SYSTEM_NAME).map(drop).with_context(|| format!("the disk {}", file.display()))
+}
+
+fn provide_with(
+    file: &Path,
+    size: Option<Size>,
+    request: &Request,
+    system: Option<System<'_>>,
+) -> Result<bool> {
     match fs::metadata(file) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            make(file, size.unwrap_or(SIZE), request).map(|()| true)
+            make(file, size.unwrap_or(SIZE), request, system).map(|()| true)
         }
         Err(error) => Err(error).with_context(|| format!("the disk {}", file.display())),
         Ok(about) => {
@@ -90,8 +150,10 @@ pub(super) fn provide(file: &Path, size: Option<Size>, request: &Request) -> Res
 
 /// Checks that `e2fsck` finds nothing wrong with the file system of a disk that is not in use.
 pub(super) fn check_sound(file: &Path) -> Result<()> {
+    let about = fs::metadata(file).with_context(|| format!("the disk {}", file.display()))?;
+    let (_, partition) = root_partition(file, &about)?;
     let mut e2fsck = tool("e2fsck")?;
-    e2fsck.args(["-f", "-n"]).arg(format!("{}?offset={START}", file.display()));
+    e2fsck.args(["-f", "-n"]).arg(at(&file.display(), &partition));
     let found = e2fsck.output().context("starting e2fsck")?;
     if !found.status.success() {
         bail!("the file system is damaged:\n{}", String::from_utf8_lossy(&found.stdout));
@@ -105,17 +167,7 @@ fn check(file: &Path, about: &fs::Metadata) -> Result<()> {
     if !about.is_file() {
         bail!("{name} is no file");
     }
-    let image = File::open(file).with_context(|| format!("the disk {name}"))?;
-    let mut forms = table(&image, about.len())?.into_iter().filter_map(|partition| {
-        let form = form(&partition)?;
-        Some((form, partition))
-    });
-    let Some((form, partition)) = forms.next() else {
-        bail!(
-            "{name} is there, and it is no disk that ./mac run has made. It was not changed: --attach {name} gives \
-             it to the machine as it is, and --disk with another name makes a disk"
-        );
-    };
+    let (form, partition) = root_partition(file, about)?;
     if form != FORM {
         let age = if form > FORM { "newer" } else { "older" };
         bail!(
@@ -125,12 +177,37 @@ fn check(file: &Path, about: &fs::Metadata) -> Result<()> {
     }
     // A superblock has its magic number at this place, and its state after that.
     let mut part = [0; 4];
-    let at = partition.first * write::BLOCK as u64 + 1024 + 56;
-    image.read_exact_at(&mut part, at).with_context(|| format!("the disk {name}"))?;
+    let magic = partition.first * write::BLOCK as u64 + 1024 + 56;
+    let image = File::open(file).with_context(|| format!("the disk {name}"))?;
+    image.read_exact_at(&mut part, magic).with_context(|| format!("the disk {name}"))?;
     if part[..2] != [0x53, 0xef] {
         bail!("the partition of the disk {name} has no ext4 file system any more");
     }
-    if part[2] & ERRORS != 0 { repair(file) } else { Ok(()) }
+    if part[2] & ERRORS != 0 { repair(file, &partition) } else { Ok(()) }
+}
+
+/// The partition of a disk of ours with the root file system, and the number of its form.
+///
+/// # Errors
+/// The disk is none of ours.
+fn root_partition(file: &Path, about: &fs::Metadata) -> Result<(u32, Partition)> {
+    let name = file.display();
+    let image = File::open(file).with_context(|| format!("the disk {name}"))?;
+    let mut forms = table(&image, about.len())?.into_iter().filter_map(|partition| {
+        let form = form(&partition)?;
+        Some((form, partition))
+    });
+    forms.next().with_context(|| {
+        format!(
+            "{name} is there, and it is no disk that ./mac run has made. It was not changed: --attach {name} gives \
+             it to the machine as it is, and --disk with another name makes a disk"
+        )
+    })
+}
+
+/// How programs of e2fsprogs' are told of a file system that begins within an image.
+fn at(image: &dyn std::fmt::Display, partition: &Partition) -> String {
+    format!("{image}?offset={}", partition.first * write::BLOCK as u64)
 }
 
 /// The bit of a file system's state that says that errors were found in it.
@@ -140,17 +217,17 @@ const ERRORS: u8 = 2;
 ///
 /// # Errors
 /// It needs decisions; or another emulator uses the disk.
-fn repair(file: &Path) -> Result<()> {
+fn repair(file: &Path, partition: &Partition) -> Result<()> {
     DiskImage::of(file).check_free()?;
     eprintln!("mac: the file system of the disk {} has errors: e2fsck repairs it", file.display());
     let mut e2fsck = tool("e2fsck")?;
-    e2fsck.arg("-p").arg(format!("{}?offset={START}", file.display()));
+    let place = at(&file.display(), partition);
+    e2fsck.arg("-p").arg(&place);
     let done = e2fsck.output().context("starting e2fsck")?;
     // 1: it has repaired something; 4 and more: it has not repaired everything.
     if !matches!(done.status.code(), Some(0..4)) {
         bail!(
-            "e2fsck does not repair the file system without being asked: run e2fsck '{}?offset={START}'; it said:\n{}",
-            file.display(),
+            "e2fsck does not repair the file system without being asked: run e2fsck '{place}'; it said:\n{}",
             String::from_utf8_lossy(&done.stdout).trim_end()
         );
     }
@@ -159,8 +236,50 @@ fn repair(file: &Path) -> Result<()> {
 
 /// The form that a partition's name says, if it is one of ours.
 fn form(partition: &Partition) -> Option<u32> {
+    name_of(partition)?.strip_prefix(NAME)?.parse().ok()
+}
+
+/// The name of a partition, if its table has names.
+fn name_of(partition: &Partition) -> Option<String> {
     let Kind::Gpt { name, .. } = &partition.kind else { return None };
-    String::from_utf16(name).ok()?.strip_prefix(NAME)?.parse().ok()
+    String::from_utf16(name).ok()
+}
+
+/// The partition with this name, which a disk has that boots by itself.
+fn named<'a>(partitions: &'a [Partition], name: &str) -> Result<&'a Partition> {
+    let found = partitions.iter().find(|partition| name_of(partition).as_deref() == Some(name));
+    found.context(
+        "it does not boot by itself: it has no partitions for a boot loader and the system; ./mac image --disk \
+         with another name makes a disk that has",
+    )
+}
+
+/// Writes the boot loader and the system to a disk with partitions for them.
+fn install(image: &File, partitions: &[Partition], system: System<'_>) -> Result<()> {
+    let (place, core) = (named(partitions, SYSTEM_NAME)?, named(partitions, LOADER_NAME)?);
+    let root = partitions.iter().find(|partition| form(partition).is_some());
+    let Some(Partition { kind: Kind::Gpt { identity, .. }, .. }) = root else { bail!("it has no root") };
+    let bytes = |blocks: u64| blocks * write::BLOCK as u64;
+    let scratch = Scratch::new("disk-system")?;
+    let machine = system(&partitions::guid_text(*identity), &scratch.0)?;
+    let loader = grub::loader(&machine, core.first, bytes(place.count), &scratch.0)?;
+    if loader.core.len() as u64 > bytes(core.count) {
+        bail!("GRUB's core has {} KiB: more than its partition", loader.core.len() >> 10);
+    }
+    image.write_all_at(&loader.core, bytes(core.first))?;
+    // The system partition of a new disk stays sparse.
+    let mut new = File::open(&loader.system)?;
+    let (mut chunk, mut old) = (vec![0; 1 << 20], vec![0; 1 << 20]);
+    for number in 0..bytes(place.count) / chunk.len() as u64 {
+        let to = bytes(place.first) + number * chunk.len() as u64;
+        new.read_exact(&mut chunk)?;
+        image.read_exact_at(&mut old, to)?;
+        if chunk != old {
+            image.write_all_at(&chunk, to)?;
+        }
+    }
+    image.write_all_at(&loader.boot_code, 0)?;
+    image.sync_all().context("writing the system")
 }
 
 /// The partitions of an image file.
@@ -203,10 +322,10 @@ fn tool(name: &str) -> Result<Command> {
 }
 
 /// Makes the disk, and says how large it is and how long that took.
-fn make(file: &Path, size: Size, request: &Request) -> Result<()> {
+fn make(file: &Path, size: Size, request: &Request, system: Option<System<'_>>) -> Result<()> {
     let begun = Instant::now();
     tool("debugfs")?;
-    let count = fill(image::files(request)?, file, size)?;
+    let count = fill(image::files(request)?, file, size, system)?;
     let used = Size(fs::metadata(file)?.blocks() * 512);
     eprintln!(
         "mac: the disk {}: {size} with {count} files, which takes {used} of this host's disk until more is written; \
@@ -227,10 +346,11 @@ impl Drop for Temporary {
 }
 
 /// Makes a disk of this size with the files of a tree, and with a table of file systems that has
-/// this one. Returns how many files there are.
-fn fill(mut tree: Tree, file: &Path, size: Size) -> Result<usize> {
-    let uuid = text(random()?);
+/// this one. With a `system` it boots by itself. Returns how many files there are.
+fn fill(mut tree: Tree, file: &Path, size: Size, system: Option<System<'_>>) -> Result<usize> {
+    let uuid = partitions::guid_text(random()?);
     tree.file("etc/fstab", 0o644, format!("UUID={uuid} / ext4 errors=remount-ro 0 1\n").into_bytes());
+    tree.edit("etc/motd", |greeting| greeting.replace(IN_MEMORY, ON_DISK))?;
     tree.complete();
     let writing = || format!("writing the disk {}", file.display());
     let directory = match file.parent() {
@@ -242,33 +362,57 @@ fn fill(mut tree: Tree, file: &Path, size: Size) -> Result<usize> {
     let staged = Temporary(directory.join(format!("{unfinished}-files")));
     fs::create_dir_all(&staged.0).with_context(writing)?;
     let (count, bytes) = stage(&tree, &staged.0).with_context(writing)?;
-    let least = Size((bytes + bytes / 4 + ROOM).next_multiple_of(1 << 20));
+    let before = if system.is_some() { SYSTEM_SIZE } else { 0 };
+    let least = Size((before + bytes + bytes / 4 + ROOM).next_multiple_of(1 << 20));
     if size.0 < least.0 {
         bail!("a disk of {size} is too small for these files: it takes at least {least}");
     }
     let blocks = size.0 / write::BLOCK as u64;
-    let image = File::create(&partial.0).with_context(writing)?;
+    let image =
+        File::options().read(true).write(true).create_new(true).open(&partial.0).with_context(writing)?;
     image.set_len(blocks * write::BLOCK as u64).with_context(writing)?;
     // The last part that is no whole MiB stays free.
-    let kibibytes = (((blocks - write::AFTER - FIRST) * write::BLOCK as u64) >> 20) << 10;
-    let files = staged.0.file_name().context("a directory without a name")?;
-    let mut mke2fs = tool("mke2fs")?;
-    mke2fs.args(["-q", "-F", "-t", "ext4", "-b", "4096", "-I", "256", "-L", "macadamia", "-O", FEATURES]);
-    mke2fs.args(["-U", &uuid, "-E", &format!("offset={START},root_owner=0:0"), "-d"]).arg(files);
-    mke2fs.args([&unfinished, &format!("{kibibytes}k")]).current_dir(directory);
-    command::output(&mut mke2fs).context("making the file system")?;
-    set_attributes(&tree, directory, &unfinished, &staged.0).context("setting the owners of files")?;
-    let partition = New {
-        first: FIRST,
+    let first = FIRST + before / write::BLOCK as u64;
+    let kibibytes = (((blocks - write::AFTER - first) * write::BLOCK as u64) >> 20) << 10;
+    let root = New {
+        first,
         count: kibibytes * 1024 / write::BLOCK as u64,
         purpose: PURPOSE,
         identity: random()?,
         name: &format!("{NAME}{FORM}"),
     };
-    let (before, after) = write::gpt(blocks, random()?, &[partition]);
+    let mut partitions = vec![root];
+    if system.is_some() {
+        let partition = |purpose, range: std::ops::Range<u64>, name| {
+            Ok::<_, anyhow::Error>(New {
+                first: range.start,
+                count: range.end - range.start,
+                purpose,
+                identity: random()?,
+                name,
+            })
+        };
+        partitions.push(partition(SYSTEM, FIRST..first, SYSTEM_NAME)?);
+        partitions.push(partition(BIOS_LOADER, write::BEFORE..FIRST, LOADER_NAME)?);
+    }
+    let files = staged.0.file_name().context("a directory without a name")?;
+    let mut mke2fs = tool("mke2fs")?;
+    mke2fs.args(["-q", "-F", "-t", "ext4", "-b", "4096", "-I", "256", "-L", "macadamia", "-O", FEATURES]);
+    mke2fs
+        .args(["-U", &uuid, "-E", &format!("offset={},root_owner=0:0", first * write::BLOCK as u64), "-d"])
+        .arg(files);
+    mke2fs.args([&unfinished, &format!("{kibibytes}k")]).current_dir(directory);
+    command::output(&mut mke2fs).context("making the file system")?;
+    let (before, after) = write::gpt(blocks, random()?, &partitions);
     image.write_all_at(&before, 0).with_context(writing)?;
     let end = (blocks - write::AFTER) * write::BLOCK as u64;
     image.write_all_at(&after, end).with_context(writing)?;
+    let partitions = table(&image, blocks * write::BLOCK as u64)?;
+    let place = at(&unfinished, &partitions[0]);
+    set_attributes(&tree, directory, &place, &staged.0).context("setting the owners of files")?;
+    if let Some(system) = system {
+        install(&image, &partitions, system)?;
+    }
     fs::rename(&partial.0, file).with_context(writing)?;
     Ok(count)
 }
@@ -281,18 +425,6 @@ fn random() -> Result<[u8; 16]> {
     identity[7] = identity[7] & 0x0f | 0x40;
     identity[8] = identity[8] & 0x3f | 0x80;
     Ok(identity)
-}
-
-/// A GUID as text: the bytes of its first three numbers are in reverse order.
-fn text(identity: [u8; 16]) -> String {
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let reversed = |range: std::ops::Range<usize>| {
-        let mut bytes = identity[range].to_vec();
-        bytes.reverse();
-        hex(&bytes)
-    };
-    let [low, middle, high] = [reversed(0..4), reversed(4..6), reversed(6..8)];
-    format!("{low}-{middle}-{high}-{}-{}", hex(&identity[8..10]), hex(&identity[10..]))
 }
 
 /// Writes the files of a tree, as this user's own, into a directory. Returns how many there are,
@@ -324,9 +456,10 @@ fn stage(tree: &Tree, directory: &Path) -> Result<(usize, u64)> {
 }
 
 /// Gives the files in the image the owners, modes, times and extended attributes of the tree: this
-/// host's user may not have such files. Values are written into `scratch`, which is in `directory`.
+/// host's user may not have such files. `image` is how debugfs is told of the file system. Values
+/// are written into `scratch`, which is in `directory`.
 fn set_attributes(tree: &Tree, directory: &Path, image: &str, scratch: &Path) -> Result<()> {
-    let script = Temporary(directory.join(format!("{image}-script")));
+    let script = Temporary(scratch.with_extension("script"));
     let mut commands = BufWriter::new(File::create(&script.0)?);
     let newest = tree.nodes().map(|(_, attributes, _)| attributes.modified).max().unwrap_or(0);
     let root = Attributes { mode: 0o755, user: 0, group: 0, modified: newest };
@@ -360,7 +493,7 @@ fn set_attributes(tree: &Tree, directory: &Path, image: &str, scratch: &Path) ->
     commands.into_inner().map_err(|error| error.into_error())?.sync_all()?;
     let mut debugfs = tool("debugfs")?;
     debugfs.args(["-w", "-f"]).arg(script.0.file_name().context("a script without a name")?);
-    debugfs.arg(format!("{image}?offset={START}")).current_dir(directory);
+    debugfs.arg(image).current_dir(directory);
     let done = debugfs.output().context("starting debugfs")?;
     // It ends with success whatever happens, and names its version before the first error.
     let words = String::from_utf8_lossy(&done.stderr);
@@ -374,7 +507,6 @@ fn set_attributes(tree: &Tree, directory: &Path, image: &str, scratch: &Path) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mac_build::scratch::Scratch;
 
     fn tree() -> Tree {
         let mut tree = Tree::new();
@@ -382,6 +514,7 @@ mod tests {
         tree.directory("tmp", 0o1777);
         tree.directory("etc", 0o755);
         tree.file("etc/a \"name\" \\ here", 0o4751, b"content\n".to_vec());
+        tree.file("etc/motd", 0o644, include_bytes!("../../../guests/interactive/etc/motd").to_vec());
         tree.link("etc/link", "elsewhere");
         let list = b"/etc/a \"name\" \\ here\0security.capability\x000100a2\0";
         tree.file(ATTRIBUTES, 0o600, list.to_vec());
@@ -399,13 +532,13 @@ mod tests {
         let scratch = Scratch::new("disk").unwrap();
         let file = scratch.0.join("a disk.img");
         let size: Size = "100M".parse().unwrap();
-        let count = fill(tree(), &file, size).unwrap();
+        let count = fill(tree(), &file, size, None).unwrap();
         assert_eq!(count, tree().nodes().count(), "all but the list of attributes, and /etc/fstab");
         assert_eq!(fs::read_dir(&scratch.0).unwrap().count(), 1, "nothing else stays");
         let about = fs::metadata(&file).unwrap();
         assert!(about.len() == size.0 && about.blocks() * 512 < 20 << 20, "it is sparse: {about:?}");
         check_sound(&file).unwrap();
-        let image = format!("{}?offset={START}", file.display());
+        let image = format!("{}?offset=1048576", file.display());
         let look = |request: &str| said("debugfs", &["-R", request, &image]);
         let about = look("stat \"/etc/a \"\"name\"\" \\ here\"");
         assert!(about.contains("Mode:  04751") && about.contains("User:     0   Group:     0"), "{about}");
@@ -418,6 +551,7 @@ mod tests {
         assert_eq!(uuid.as_bytes()[14], b'4', "a random one: {uuid}");
         assert!(said("dumpe2fs", &["-h", &image]).contains(uuid), "{table}");
         assert!(look("stat \"/etc/fstab\"").contains("Mode:  0644"));
+        assert!(look("cat /etc/motd").contains("Files are on a disk and stay;"), "{}", look("cat /etc/motd"));
         assert!(look("stat /etc/link").contains("Fast link dest: \"elsewhere\""));
         // What is there is used, and is not made again.
         let request = Request::default();
@@ -433,10 +567,69 @@ mod tests {
     }
 
     #[test]
+    fn a_disk_that_boots_by_itself_keeps_its_files_when_its_system_is_replaced() {
+        let scratch = Scratch::new("bootable-disk").unwrap();
+        let kernel = scratch.0.join("kernel");
+        let with_kernel = |bytes: &[u8]| fs::write(&kernel, bytes).unwrap();
+        let told = std::cell::RefCell::new(String::new());
+        let system = |root: &str, _: &Path| {
+            *told.borrow_mut() = root.into();
+            let elsewhere = [("kernel".to_string(), kernel.clone())].into();
+            Ok(Machine { elsewhere, ..Machine::default() })
+        };
+        let disks = scratch.0.join("disks");
+        fs::create_dir(&disks).unwrap();
+        let file = disks.join("disk.img");
+        with_kernel(b"the first");
+        fill(tree(), &file, Size(300 << 20), Some(&system)).unwrap();
+        assert_eq!(fs::read_dir(&disks).unwrap().count(), 1, "nothing else stays");
+        let about = fs::metadata(&file).unwrap();
+        assert!(about.blocks() * 512 < 30 << 20, "it is sparse: {about:?}");
+        check_sound(&file).unwrap();
+        check_bootable(&file).unwrap();
+        let image = File::open(&file).unwrap();
+        let found = table(&image, about.len()).unwrap();
+        let places: Vec<_> = found.iter().map(|it| (it.first, it.first + it.count)).collect();
+        assert_eq!(places[1..], [(2048, 2048 + (128 << 11)), (34, 2048)]);
+        assert_eq!((places[0].0, found[1].number), (2048 + (128 << 11), grub::SYSTEM_PARTITION));
+        let Kind::Gpt { identity, .. } = found[0].kind else { panic!("{found:?}") };
+        assert_eq!(*told.borrow(), partitions::guid_text(identity));
+        let mut start = [0; 34 * 512 + 512];
+        image.read_exact_at(&mut start, 0).unwrap();
+        assert_eq!(start[510..512], [0x55, 0xaa]);
+        assert!(start[..440].windows(4).any(|word| word == b"GRUB"), "GRUB's boot sector");
+        assert_ne!(start[34 * 512..], [0; 512], "the core is at its place");
+        let content = |name: &str| {
+            let mut mtype = Command::new("mtype");
+            mtype.arg("-i").arg(format!("{}@@1M", file.display())).arg(name);
+            command::output(&mut mtype).unwrap()
+        };
+        assert_eq!(content("::/boot/kernel"), "the first");
+        assert!(content("::/boot/grub/grub.cfg").contains("multiboot2 /boot/kernel"));
+        with_kernel(b"another");
+        let request = Request::default();
+        assert!(!provide_bootable(&file, None, &request, &system).unwrap());
+        assert_eq!(content("::/boot/kernel"), "another");
+        check_sound(&file).unwrap();
+        let failing = |_: &str, _: &Path| bail!("no system");
+        assert!(provide_bootable(&file, None, &request, &failing).is_err());
+        assert_eq!(content("::/boot/kernel"), "another", "it stays as it was");
+        // One without partitions for a system stays as it is; one whose system fails is not made.
+        let plain = disks.join("plain.img");
+        fill(tree(), &plain, Size(100 << 20), None).unwrap();
+        let refused = format!("{:#}", provide_bootable(&plain, None, &request, &system).unwrap_err());
+        assert!(refused.contains("it does not boot by itself"), "{refused}");
+        assert!(check_bootable(&plain).is_err());
+        fs::remove_file(&plain).unwrap();
+        assert!(fill(tree(), &plain, Size(300 << 20), Some(&failing)).is_err());
+        assert!(!plain.exists() && fs::read_dir(&disks).unwrap().count() == 1);
+    }
+
+    #[test]
     fn a_disk_that_is_too_small_is_not_made() {
         let scratch = Scratch::new("small-disk").unwrap();
         let file = scratch.0.join("disk.img");
-        let refused = fill(tree(), &file, Size(1 << 20)).unwrap_err().to_string();
+        let refused = fill(tree(), &file, Size(1 << 20), None).unwrap_err().to_string();
         assert_eq!(refused, "a disk of 1 MiB is too small for these files: it takes at least 65 MiB");
         assert_eq!(fs::read_dir(&scratch.0).unwrap().count(), 0);
     }

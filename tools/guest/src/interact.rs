@@ -273,7 +273,7 @@ impl InteractiveSession {
         let mut machine = run.machine.clone();
         let on_disk = run.suite.root_disk().filter(|_| kernel == Kernel::Macadamia);
         let disk =
-            on_disk.map(|size| root_disk(run, Size(size << 20), &request, &mut machine)).transpose()?;
+            on_disk.map(|disk| root_disk(run, Size(disk.size << 20), &request, &mut machine)).transpose()?;
         let image = match &disk {
             Some(_) => None,
             None => Some(make(&request)?.path),

@@ -47,7 +47,7 @@ pub use packages::{Options as PackagesOptions, run as packages};
 pub use record::{Options as RecordOptions, run as record};
 pub use run::{Options as RunOptions, run};
 pub use session::{Kernel, Start};
-pub use stick::on_stick;
+pub use stick::DiskOptions;
 pub use suite::ids;
 
 /// Boots a suite, be it of native programs or of guests, and judges. An error means that the

@@ -7,8 +7,8 @@ use super::terminal::{self, Terminal};
 use super::{Request, make};
 use anyhow::{Context, Result, bail};
 use mac_build::scratch::show;
-use mac_machine::devices::DiskImage;
-use mac_machine::qemu::Machine;
+use mac_machine::devices::{self, Controller, DiskImage};
+use mac_machine::qemu::{Boot, Machine};
 use mac_machine::shares::{Share, Shared};
 use mac_machine::suites::Mode;
 use std::collections::VecDeque;
@@ -140,10 +140,10 @@ impl Options {
         if self.kernel == Kernel::Linux {
             bail!("--disk: Debian's kernel has its root in memory here; leave out --kernel");
         }
-        if !machine.boot.imageless() {
-            bail!("--disk: a system that boots from an image has no drivers of disks; leave out --uefi");
-        }
         let file = std::path::absolute(file)?;
+        if !machine.boot.imageless() {
+            return self.boot_from(file, machine);
+        }
         let is_new = disk::provide(&file, self.size, &self.request()?)?;
         if !is_new && (self.image.is_some() || self.with.is_some() || !self.packages.is_empty()) {
             bail!(
@@ -153,6 +153,25 @@ impl Options {
             );
         }
         machine.add_disk(&DiskImage::of(file))
+    }
+
+    /// Makes the machine boot the system that is on the disk, through UEFI.
+    ///
+    /// # Errors
+    /// The disk does not boot by itself, or other options are about another system.
+    fn boot_from(&self, disk: PathBuf, machine: &mut Machine) -> Result<()> {
+        disk::check_bootable(&disk)?;
+        let Options { image, with, share, packages, size, command, .. } = self;
+        let has_files = image.is_some() || with.is_some() || !packages.is_empty() || size.is_some();
+        if has_files || !share.is_empty() || !command.is_empty() {
+            bail!(
+                "--uefi: the disk's own system boots, as it is, and to a shell; leave out the other options"
+            );
+        }
+        machine.boot = Boot::UefiDisk;
+        machine.devices = vec![devices::firmware_disk(Controller::Virtio)];
+        machine.image = Some(disk);
+        Ok(())
     }
 
     /// Adds the shared directories to the machine.
@@ -548,6 +567,14 @@ mod tests {
             let error = refusal(line, boot).unwrap_err();
             assert!(error.contains(word), "{error}");
         }
+    }
+
+    #[test]
+    fn a_disk_that_does_not_boot_by_itself_is_refused_through_uefi_and_is_not_made() {
+        let options = Line::parse_from(["run", "--disk", "/no/such/disk.img"]).options;
+        let mut machine = Machine { boot: Boot::UefiCd, ..Machine::default() };
+        let refused = format!("{:#}", options.add_disk(&mut machine).unwrap_err());
+        assert!(refused.starts_with("the disk /no/such/disk.img: "), "{refused}");
     }
 
     #[test]

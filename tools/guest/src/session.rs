@@ -212,7 +212,7 @@ impl Start {
         let streams = (0..COUNT).filter(|&number| self.streams[number]);
         words.extend(streams.map(|number| format!("stream={number}")));
         if self.image.is_none() {
-            words.push("root=/dev/vda1".into());
+            words.push(FIRST_DISK.into());
         }
         if self.greet {
             words.push("greet".into());
@@ -248,6 +248,9 @@ fn put(machine: &mut Machine, configuration: &str, image: Option<PathBuf>, scrat
     }
     Ok(())
 }
+
+/// The word that says that the root is on the first partition of the first disk.
+pub(crate) const FIRST_DISK: &str = "root=/dev/vda1";
 
 /// The virtual consoles on which there are shells, if the machine has a screen.
 const CONSOLES: &str = "tty1,tty2,tty3";

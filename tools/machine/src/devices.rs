@@ -74,7 +74,7 @@ macro_rules! disk {
                     "server ",
                     $node,
                     "\n    program    nvme\n    priority   200\n    memory     1M\n    dma        128K\n",
-                    "    pci        1b36:0010\n    restart    yes\n"
+                    "    pci        class:010802\n    restart    yes\n"
                 ),
             },
         ]
@@ -118,6 +118,26 @@ const FILE_SERVERS: [Device; 2] = [
 ",
     },
 ];
+
+/// The drivers that a disk has on which a system boots by itself: it does not know by which device
+/// it will be reached. A driver whose device is missing ends.
+pub fn of_any_disk() -> [Device; 4] {
+    let [virtio, nvme] = [DISKS[0][Controller::Virtio as usize], DISKS[1][Controller::Nvme as usize]];
+    [virtio, nvme, FILE_SERVERS[0], FILE_SERVERS[1]]
+}
+
+/// The device by which firmware reaches the disk of a machine that boots from one.
+pub fn firmware_disk(controller: Controller) -> Device {
+    DISKS[0][controller as usize]
+}
+
+/// The arguments by which QEMU opens the disk that a machine boots from.
+///
+/// # Errors
+/// As for [`Machine::add_disk`].
+pub(crate) fn boot_disk(file: &Path) -> Result<[String; 2]> {
+    DiskImage::of(file).arguments(DISK_NODES[0])
+}
 
 /// An empty disk that a machine has for itself, as a suite describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]

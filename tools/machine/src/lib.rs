@@ -4,6 +4,7 @@
 
 pub mod boots;
 pub mod devices;
+pub mod grub;
 pub mod hub;
 pub mod image;
 mod keys;

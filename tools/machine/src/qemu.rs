@@ -56,6 +56,10 @@ pub enum Boot {
     UefiCd,
     /// GRUB from a USB stick under UEFI
     UefiUsb,
+    /// GRUB from a disk that boots by itself, under BIOS
+    BiosDisk,
+    /// GRUB from such a disk under UEFI
+    UefiDisk,
 }
 
 impl Boot {
@@ -66,7 +70,12 @@ impl Boot {
 
     /// Whether the firmware is UEFI.
     pub fn uefi(self) -> bool {
-        matches!(self, Boot::UefiCd | Boot::UefiUsb)
+        matches!(self, Boot::UefiCd | Boot::UefiUsb | Boot::UefiDisk)
+    }
+
+    /// Whether the machine's image is a disk, which the system then has.
+    pub fn from_disk(self) -> bool {
+        matches!(self, Boot::BiosDisk | Boot::UefiDisk)
     }
 
     fn usb(self) -> bool {
@@ -95,12 +104,12 @@ pub struct Machine {
     pub elsewhere: BTreeMap<String, PathBuf>,
     /// The kernel and initial root file system of another system, which boot instead of Macadamia.
     pub foreign: Option<(PathBuf, PathBuf)>,
-    /// The ISO image, unless the boot is direct.
+    /// The ISO image, or the disk that boots by itself; none if the boot is direct.
     pub image: Option<PathBuf>,
     /// Whether an instruction takes one virtual nanosecond, independently of the wall clock.
     pub icount: bool,
-    /// Devices that the machine has in addition, whose drivers are started where the system has
-    /// root and is loaded without an image.
+    /// Devices that the machine has in addition. Their drivers are started where the system has root
+    /// and is loaded without an image; one that is loaded from an image has its own.
     pub devices: Vec<Device>,
     /// The drivers that end again and again.
     pub ends: Option<Ends>,
@@ -143,8 +152,20 @@ impl Machine {
         let written =
             devices::configuration_with(&self.devices, self.ends.as_ref(), &self.file(name), scratch)?;
         machine.elsewhere.insert(name.into(), written);
-        machine.modules.extend(self.devices.iter().map(|device| device.program.to_string()));
+        machine.modules.extend(self.programs_of_devices());
         Ok(machine)
+    }
+
+    /// The modules that are drivers of the machine's devices: each once, since several devices may
+    /// have one program.
+    fn programs_of_devices(&self) -> Vec<String> {
+        let mut programs = Vec::new();
+        for device in &self.devices {
+            if !programs.iter().any(|program| program == device.program) {
+                programs.push(device.program.to_string());
+            }
+        }
+        programs
     }
 
     /// The QEMU command line, without console and monitor. `scratch` is a private directory for
@@ -196,12 +217,7 @@ impl Machine {
             _ => ("kernel", self.arguments.as_str(), Vec::new()),
         };
         modules.extend(self.modules.iter().cloned());
-        // Several devices may have one program.
-        for device in &self.devices {
-            if !modules.iter().any(|module| module == device.program) {
-                modules.push(device.program.to_string());
-            }
-        }
+        modules.extend(self.programs_of_devices());
         qemu.arg("-kernel").arg(present(self.file(first))?);
         if modules.is_empty() {
             qemu.args(["-append", arguments]);
@@ -242,6 +258,10 @@ impl Machine {
                 Ok::<_, anyhow::Error>(format!("if=pflash,format=raw,file={}{more}", value(file)?))
             };
             qemu.args(["-drive", &flash(&code, ",readonly=on")?, "-drive", &flash(&fresh, "")?]);
+        }
+        if self.boot.from_disk() {
+            qemu.args(devices::boot_disk(image)?).args(devices::arguments(&self.devices));
+            return Ok(());
         }
         let drive = format!("if=none,id=boot,format=raw,readonly=on,file={}", value(image)?);
         qemu.args(["-drive", &drive]);

@@ -118,8 +118,8 @@ pub struct Suite {
     /// The image of guest programs with which the suite boots. The suite then consists of the tests
     /// in `guest`, `interactive` or `piped`, unless the image is a `stick`.
     pub image: Option<String>,
-    /// Whether the image boots by itself, as the file that `./mac image` writes: from the CD or
-    /// stick of `boots`, with its shells on the screen and on the first serial port. Such a suite
+    /// Whether the image boots by itself, as the file that `./mac image` writes: from the CD, stick
+    /// or disk of `boots`, with its shells on the screen and on the first serial port. Such a suite
     /// is judged by `expect`.
     #[serde(default)]
     pub stick: bool,
@@ -331,15 +331,19 @@ fn parse(text: &str) -> Result<Vec<Suite>> {
 }
 
 impl Suite {
-    /// The size in mebibytes of the disk with the root file system, if the suite boots from one.
-    pub fn root_disk(&self) -> Option<u64> {
-        self.disk.as_ref().filter(|disk| disk.root).map(|disk| disk.size)
+    /// The disk with the root file system, if the suite boots from one.
+    pub fn root_disk(&self) -> Option<&ScratchDisk> {
+        self.disk.as_ref().filter(|disk| disk.root)
     }
 
     /// Refuses a suite that could not fail, or that could never run.
     fn check(&self) -> Result<()> {
-        if self.root_disk().is_some() && self.interactive.is_empty() {
-            bail!("only `interactive` suites boot from a disk");
+        let boots_itself = self.stick && self.boots.iter().all(|boot| boot.from_disk());
+        if self.root_disk().is_some() && self.interactive.is_empty() && !boots_itself {
+            bail!("only `interactive` suites, and a `stick` whose `boots` say so, boot from a disk");
+        }
+        if self.boots.iter().any(|boot| boot.from_disk()) && !(boots_itself && self.root_disk().is_some()) {
+            bail!("what boots from a disk is a `stick` with a `disk` that is the root");
         }
         let kinds = [&self.guest, &self.interactive, &self.piped];
         let kinds = kinds.iter().filter(|tests| !tests.is_empty()).count();
@@ -450,7 +454,11 @@ impl Suite {
         if self.icount && accelerator == Accelerator::Kvm {
             return excluded("counts instructions, which KVM cannot".into());
         }
-        let boots = if overrides.uefi { vec![Boot::UefiCd] } else { self.boots.clone() };
+        let from_disk = self.boots.iter().any(|boot| boot.from_disk());
+        let boots = match overrides.uefi {
+            true => vec![if from_disk { Boot::UefiDisk } else { Boot::UefiCd }],
+            false => self.boots.clone(),
+        };
         let mut runs = Vec::new();
         // Only suites with guests run in several modes.
         let modes = if self.image.is_none() { &self.modes[..1] } else { &self.modes };

@@ -61,17 +61,12 @@ pub(crate) struct DebugOptions {
 pub(crate) struct ImageOptions {
     #[command(flatten)]
     choice: Choice,
-    /// The image of Debian's programs (guests/images.toml) that the system has, if none is named
-    #[arg(long, value_name = "NAME", default_value = "shell", conflicts_with_all = ["system", "bench"])]
-    image: String,
-    /// Add these Debian packages and what they depend on
-    #[arg(
-        long,
-        value_name = "A,B,C",
-        value_delimiter = ',',
-        conflicts_with_all = ["system", "bench"]
-    )]
-    packages: Vec<String>,
+    /// Make a disk with a root file system that lasts, which boots by itself, instead of an ISO
+    /// image. If there is one, the kernel and the servers on it are replaced, and its files stay
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["system", "bench", "output"])]
+    disk: Option<PathBuf>,
+    #[command(flatten)]
+    contents: mac_guest::DiskOptions,
     /// The benchmarks, which show their report on the screen and the serial port
     #[arg(long, conflicts_with = "system")]
     bench: bool,
@@ -94,7 +89,12 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode> {
         if options.guest.kernel == mac_guest::Kernel::Macadamia {
             build::guest_system()?;
         }
-        return mac_guest::run(&options.guest, options.guest_machine(&["exit"])?);
+        let machine = options.guest_machine(&["exit"])?;
+        if machine.boot.from_disk() {
+            eprintln!("mac: the disk's own system boots; Ctrl-] X leaves, `poweroff` ends it");
+            return boot_machine(machine, &[]).map(|()| ExitCode::SUCCESS);
+        }
+        return mac_guest::run(&options.guest, machine);
     }
     options.check()?;
     build::everything(&build::Options::default())?;
@@ -165,6 +165,12 @@ impl RunOptions {
             machine.devices.extend([devices::KEYBOARD, devices::SCREEN]);
         }
         self.guest.add_disk(&mut machine)?;
+        let has_more = self.attach.is_some() || self.network().is_some() || self.network_server;
+        if machine.boot.from_disk() && has_more {
+            bail!(
+                "--uefi: the disk's own system has no other devices; leave out --attach and those of networks"
+            );
+        }
         if let Some(image) = &self.attach {
             machine.add_disk(image)?;
         }
@@ -250,12 +256,20 @@ pub(crate) fn image(options: &ImageOptions) -> Result<()> {
         build::only_release()?;
         choice.system = Some(BENCHMARKS.into());
     }
+    if let Some(disk) = &options.disk {
+        build::guest_system()?;
+        let disk = std::path::absolute(disk)?;
+        options.contents.write(&disk, &choice.arguments)?;
+        println!("{}", disk.display());
+        println!("It boots under BIOS and UEFI, as a virtio or NVMe disk (docs/src/disks.md).");
+        return Ok(());
+    }
     let output = std::path::absolute(tree::root().join(&options.output))?;
     let scratch = Scratch::new("stick")?;
     if choice.system.is_none() {
         build::guest_system()?;
         let machine = Machine { arguments: choice.arguments.clone(), ..Hardware::plain().machine() };
-        let machine = mac_guest::on_stick(&options.image, &options.packages, machine, &scratch.0)?;
+        let machine = options.contents.on_stick(machine, &scratch.0)?;
         return write_image(&machine, &output);
     }
     let machine = choice.machine(&Hardware::plain())?;

@@ -200,6 +200,14 @@ impl Device {
         }
     }
 
+    /// The GUID of the partition as text, if it is one of a GPT.
+    pub fn partition_guid(&self) -> Option<String> {
+        match self.partition.as_ref()?.kind {
+            Kind::Gpt { identity, .. } => Some(partitions::guid_text(identity)),
+            Kind::Mbr(_) => None,
+        }
+    }
+
     /// The device number.
     pub fn number(&self) -> DeviceNumber {
         let DeviceNumber { major, minor } = self.disk.number;

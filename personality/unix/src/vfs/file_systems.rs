@@ -95,16 +95,19 @@ impl Vfs {
         known.iter().filter(|(_, kind)| kind.is_on_device()).map(|(name, _)| *name).collect()
     }
 
-    /// Mounts the file system of the device with this name in /dev over the root directory, before
-    /// there are processes. Returns whether the file system can only be read: it
-    /// is mounted so if it cannot be mounted otherwise.
+    /// Mounts the file system of a device over the root directory, before there are processes. The
+    /// device is named as in /dev, or as `PARTUUID=` with the GUID of a partition. Returns whether
+    /// the file system can only be read: it is mounted so if it cannot be mounted otherwise.
     ///
     /// # Errors
     /// `ENXIO`: there is no such device; `ENODEV`: no type of file systems is that of devices.
     /// Others of the file system.
     pub async fn mount_root(&self, name: &str) -> Result<bool> {
-        let device = self.disks.devices().into_iter().find(|device| device.name() == name);
-        let device = device.ok_or(Error::ENXIO)?;
+        let is_meant = |device: &Device| match name.strip_prefix("PARTUUID=") {
+            Some(guid) => device.partition_guid().is_some_and(|own| own.eq_ignore_ascii_case(guid)),
+            None => device.name() == name,
+        };
+        let device = self.disks.devices().into_iter().find(is_meant).ok_or(Error::ENXIO)?;
         let mut refused = Error::ENODEV;
         for read_only in [false, true] {
             for kind in self.types_on_devices() {
@@ -113,7 +116,7 @@ impl Vfs {
                     Ok(root) => {
                         let read_only = root.file_system().is_read_only();
                         let flags = if read_only { MountFlags::READ_ONLY } else { MountFlags::empty() };
-                        self.tree.mount(self.tree.root(), root, &format!("/dev/{name}"), flags)?;
+                        self.tree.mount(self.tree.root(), root, &format!("/dev/{}", device.name()), flags)?;
                         return Ok(read_only);
                     }
                     Err(error) => refused = error,

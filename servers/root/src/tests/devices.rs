@@ -236,6 +236,24 @@ fn a_configured_function_that_the_machine_lacks_is_reported() {
     let mut root = Root::start(&one(0, PCI));
     assert_eq!(root.machine().reports[0], "root: server a: there is no PCI function 8086:10d3");
     assert_eq!(root.request(0, request::ROOT_RESOURCE, &[3, 0]), refused(Status::NotFound));
+    // Its driver would only end again.
+    assert_eq!(root.request(0, request::ROOT_EXIT, &[1]), None);
+    assert_eq!(root.running().count(), 0);
+    assert_eq!(root.machine().reports.last().unwrap(), "root: server a has no device");
+}
+
+#[test]
+fn a_function_is_found_by_its_class() {
+    let with_class = |class: u32| {
+        let mut machine = Simulation::default();
+        let mut device = function_with_table();
+        device.words.insert(8, class << 8 | 2);
+        machine.devices.insert(3 << 11, device);
+        let mut root = Root::start_on(machine, &one(0, "pci class:010802\n"));
+        root.request(0, request::ROOT_RESOURCE, &[3, 0])
+    };
+    assert_eq!(with_class(0x01_0802), Some(Answer::Two(3 << 3, 4)));
+    assert_eq!(with_class(0x01_0801), refused(Status::NotFound));
 }
 
 /// Two servers, of which the first has a function and both may allocate some pages.
