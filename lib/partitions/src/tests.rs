@@ -199,9 +199,37 @@ proptest! {
 }
 
 #[test]
+fn a_partition_takes_the_room_of_a_disk_that_has_become_larger() {
+    let new = |first, count| write::New { first, count, purpose: [1; 16], identity: [2; 16], name: "p" };
+    let (old, blocks) = (10_000, 100_000);
+    let (mut before, _) = write::gpt(old, [3; 16], &[new(4096, 2048), new(64, 1024)]);
+    before[..440].fill(7);
+    let write::Enlarged { count, before: first, after: last } = write::enlarged(&before, blocks, 1).unwrap();
+    assert_eq!(count, (blocks - write::AFTER - 4096) / 2048 * 2048);
+    assert_eq!((&first[..440], first.len()), (&[7; 440][..], before.len()));
+    let mut image = blank(blocks as usize, 512);
+    image.bytes[..first.len()].copy_from_slice(&first);
+    let end = image.bytes.len();
+    image.bytes[end - last.len()..].copy_from_slice(&last);
+    for damaged in [false, true] {
+        image.bytes[512 + 60] ^= u8::from(damaged);
+        let found = partitions(&image);
+        let places: Vec<_> = found.iter().map(|it| (it.first, it.count)).collect();
+        assert_eq!(places, [(4096, count), (64, 1024)]);
+    }
+    let refused = |before: &[u8], blocks, number| write::enlarged(before, blocks, number).is_none();
+    assert!(refused(&before, blocks, 2), "the first is in the way");
+    assert!(refused(&before, 5000, 1), "it would become smaller");
+    assert!(refused(&before, 10, 1) && refused(&before, blocks, 0) && refused(&before, blocks, 129));
+    assert!(refused(&before[..before.len() - 1], blocks, 1));
+    before[1024] ^= 1;
+    assert!(refused(&before, blocks, 1), "a wrong sum");
+}
+
+#[test]
 fn a_guid_is_written_with_its_first_numbers_reversed() {
     let bytes = core::array::from_fn(|at| at as u8 * 0x11);
-    assert_eq!(guid_text(bytes), "33221100-5544-7766-8899-aabbccddeeff");
+    assert_eq!(crate::guid_text(bytes), "33221100-5544-7766-8899-aabbccddeeff");
 }
 
 #[test]

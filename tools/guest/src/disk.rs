@@ -47,6 +47,8 @@ const ON_DISK: &str = "Files are on a disk and stay; `poweroff` or `exit` ends t
 /// The names of these partitions.
 const SYSTEM_NAME: &str = "macadamia system";
 const LOADER_NAME: &str = "macadamia loader";
+/// The bytes of a block of the file system.
+const FILE_SYSTEM_BLOCK: u64 = 4096;
 /// The size of a disk if none is given.
 const SIZE: Size = Size(8 << 30);
 /// How much room a disk has at least in addition to its files.
@@ -139,9 +141,8 @@ fn provide_with(
         Err(error) => Err(error).with_context(|| format!("the disk {}", file.display())),
         Ok(about) => {
             check(file, &about)?;
-            if let Some(size) = size.filter(|size| size.0 != about.len()) {
-                let name = file.display();
-                bail!("the disk {name} is there and has {}, not {size}: leave out --size", Size(about.len()));
+            if let Some(size) = size {
+                grow(file, &about, size)?;
             }
             Ok(false)
         }
@@ -183,7 +184,56 @@ fn check(file: &Path, about: &fs::Metadata) -> Result<()> {
     if part[..2] != [0x53, 0xef] {
         bail!("the partition of the disk {name} has no ext4 file system any more");
     }
-    if part[2] & ERRORS != 0 { repair(file, &partition) } else { Ok(()) }
+    if part[2] & ERRORS == 0 {
+        return Ok(());
+    }
+    DiskImage::of(file).check_free()?;
+    eprintln!("mac: the file system of the disk {name} has errors: e2fsck repairs it");
+    repair(file, &partition)
+}
+
+/// Makes a disk that is not in use as large as `size`, with its root partition and file system. What
+/// a call has left undone, the next one with the same size does.
+///
+/// # Errors
+/// The disk is larger, or in use; another partition is in the way; the file system needs repair.
+fn grow(file: &Path, about: &fs::Metadata, size: Size) -> Result<()> {
+    let name = file.display();
+    if size.0 < about.len() {
+        bail!("the disk {name} is there and has {}: it cannot become smaller ({size})", Size(about.len()));
+    }
+    let image = File::options().read(true).write(true).open(file)?;
+    let (_, old) = root_partition(file, about)?;
+    let mut before = vec![0; write::BEFORE as usize * write::BLOCK];
+    image.read_exact_at(&mut before, 0)?;
+    let blocks = size.0 / write::BLOCK as u64;
+    let enlarged = write::enlarged(&before, blocks, old.number);
+    let enlarged = enlarged.context("a partition after that of the root is in the way")?;
+    let bytes = |blocks: u64| blocks * write::BLOCK as u64;
+    let mut superblock = [0; 8];
+    image.read_exact_at(&mut superblock, bytes(old.first) + 1024)?;
+    let known = u32::from_le_bytes([superblock[4], superblock[5], superblock[6], superblock[7]]);
+    let known = u64::from(known) * FILE_SYSTEM_BLOCK;
+    if size.0 == about.len() && known == bytes(old.count) {
+        return Ok(());
+    }
+    DiskImage::of(file).check_free()?;
+    let least = Size((bytes(old.first) + known).next_multiple_of(1 << 20) + bytes(old.first) + (1 << 20));
+    if bytes(enlarged.count) < bytes(old.first) + known {
+        bail!("the disk {name} grows to {least} at least, not to {size}");
+    }
+    eprintln!("mac: the disk {name} grows to {size}");
+    repair(file, &old)?;
+    // resize2fs makes a file as long as the file system is. That would cut off the end of one that
+    // begins within the file, if the file did not have that length already.
+    image.set_len(bytes(enlarged.count))?;
+    let mut resize = tool("resize2fs")?;
+    resize.arg(at(&name, &old)).arg(format!("{}k", bytes(enlarged.count) / 1024));
+    command::output(&mut resize).with_context(|| format!("the disk {name}"))?;
+    image.set_len(bytes(blocks))?;
+    image.write_all_at(&enlarged.after, bytes(blocks - write::AFTER))?;
+    image.write_all_at(&enlarged.before, 0)?;
+    image.sync_all().with_context(|| format!("the disk {name}"))
 }
 
 /// The partition of a disk of ours with the root file system, and the number of its form.
@@ -213,16 +263,15 @@ fn at(image: &dyn std::fmt::Display, partition: &Partition) -> String {
 /// The bit of a file system's state that says that errors were found in it.
 const ERRORS: u8 = 2;
 
-/// Repairs the file system of a disk as far as that needs no decisions.
+/// Checks the file system of a disk that is not in use, and repairs it as far as that needs no
+/// decisions.
 ///
 /// # Errors
-/// It needs decisions; or another emulator uses the disk.
+/// It needs decisions.
 fn repair(file: &Path, partition: &Partition) -> Result<()> {
-    DiskImage::of(file).check_free()?;
-    eprintln!("mac: the file system of the disk {} has errors: e2fsck repairs it", file.display());
     let mut e2fsck = tool("e2fsck")?;
     let place = at(&file.display(), partition);
-    e2fsck.arg("-p").arg(&place);
+    e2fsck.args(["-f", "-p"]).arg(&place);
     let done = e2fsck.output().context("starting e2fsck")?;
     // 1: it has repaired something; 4 and more: it has not repaired everything.
     if !matches!(done.status.code(), Some(0..4)) {
@@ -397,7 +446,20 @@ fn fill(mut tree: Tree, file: &Path, size: Size, system: Option<System<'_>>) -> 
     }
     let files = staged.0.file_name().context("a directory without a name")?;
     let mut mke2fs = tool("mke2fs")?;
-    mke2fs.args(["-q", "-F", "-t", "ext4", "-b", "4096", "-I", "256", "-L", "macadamia", "-O", FEATURES]);
+    mke2fs.args([
+        "-q",
+        "-F",
+        "-t",
+        "ext4",
+        "-b",
+        &FILE_SYSTEM_BLOCK.to_string(),
+        "-I",
+        "256",
+        "-L",
+        "macadamia",
+        "-O",
+        FEATURES,
+    ]);
     mke2fs
         .args(["-U", &uuid, "-E", &format!("offset={},root_owner=0:0", first * write::BLOCK as u64), "-d"])
         .arg(files);
@@ -562,8 +624,21 @@ mod tests {
         assert!(said("dumpe2fs", &["-h", &image]).contains("clean with errors"));
         assert!(!provide(&file, None, &request).unwrap());
         assert!(!said("dumpe2fs", &["-h", &image]).contains("with errors"));
-        let other = provide(&file, Some(SIZE), &request).unwrap_err().to_string();
-        assert!(other.ends_with("is there and has 100 MiB, not 8.0 GiB: leave out --size"), "{other}");
+        let smaller = provide(&file, Some(Size(99 << 20)), &request).unwrap_err().to_string();
+        assert!(
+            smaller.ends_with("is there and has 100 MiB: it cannot become smaller (99 MiB)"),
+            "{smaller}"
+        );
+        // It grows with its file system.
+        for size in [Size(101 << 20), Size(2 << 30)] {
+            assert!(!provide(&file, Some(size), &request).unwrap());
+            assert_eq!(fs::metadata(&file).unwrap().len(), size.0);
+            check_sound(&file).unwrap();
+            let about = said("dumpe2fs", &["-h", &image]);
+            let blocks = format!("Block count:              {}", (size.0 - (2 << 20)) >> 12);
+            assert!(about.contains(&blocks), "{blocks}: {about}");
+        }
+        assert!(look("cat /etc/fstab").contains(uuid));
     }
 
     #[test]
@@ -614,6 +689,15 @@ mod tests {
         let failing = |_: &str, _: &Path| bail!("no system");
         assert!(provide_bootable(&file, None, &request, &failing).is_err());
         assert_eq!(content("::/boot/kernel"), "another", "it stays as it was");
+        // It grows, and not by so little that the file system's tools would cut its end off.
+        let few = provide(&file, Some(Size(310 << 20)), &request).unwrap_err().to_string();
+        assert!(few.ends_with("grows to 429 MiB at least, not to 310 MiB"), "{few}");
+        for size in [Size(429 << 20), Size(1 << 30)] {
+            assert!(!provide(&file, Some(size), &request).unwrap());
+            check_sound(&file).unwrap();
+            assert!(fs::metadata(&file).unwrap().len() == size.0);
+        }
+        assert_eq!(content("::/boot/kernel"), "another");
         // One without partitions for a system stays as it is; one whose system fails is not made.
         let plain = disks.join("plain.img");
         fill(tree(), &plain, Size(100 << 20), None).unwrap();

@@ -39,7 +39,7 @@ pub struct Options {
     /// the image first, sparse
     #[arg(long, value_name = "FILE", conflicts_with = "ram")]
     disk: Option<PathBuf>,
-    /// The size of a disk that --disk makes; default: 8G
+    /// The size of a disk that --disk makes, 8G if none is given; or to which it grows
     #[arg(long, value_name = "SIZE", requires = "disk")]
     size: Option<Size>,
     /// The root file system is in memory, as it is without --disk: each run begins with the image,

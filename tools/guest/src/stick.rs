@@ -49,7 +49,7 @@ fn run_disk(run: &Run, scratch: &Path) -> Result<Verdict> {
 /// What a disk is to have that boots by itself.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DiskOptions {
-    /// The size of the disk; default: 8G
+    /// The size of a disk that --disk makes, 8G if none is given; or to which it grows
     #[arg(long, value_name = "SIZE", requires = "disk")]
     size: Option<Size>,
     /// The image of Debian's programs (guests/images.toml) that the system has, if none is named;
