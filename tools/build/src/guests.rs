@@ -26,7 +26,7 @@ const MODULES: [Program; 3] = [
 ];
 
 /// The programs in the images of guest tests, below /tests/bin.
-const TESTS: [Program; 20] = [
+const TESTS: [Program; 21] = [
     program("attack", "tests/guests/attack.c", "musl-gcc"),
     program("clocks", "tests/guests/clocks.c", "gcc"),
     program("file-signals", "tests/guests/file_signals.c", "gcc"),
@@ -34,6 +34,7 @@ const TESTS: [Program; 20] = [
     program("kernel-memory", "tests/guests/kernel_memory.c", "musl-gcc"),
     program("limits", "tests/guests/limits.c", "gcc"),
     program("memory", "tests/guests/memory.c", "musl-gcc"),
+    program("power-cuts", "tests/guests/power_cuts.c", "musl-gcc"),
     program("threads-musl", "tests/guests/threads.c", "musl-gcc"),
     program("threads-glibc", "tests/guests/threads.c", "gcc"),
     program("processes", "tests/guests/processes.c", "musl-gcc"),

@@ -363,7 +363,7 @@ impl partitions::Disk for Image<'_> {
 }
 
 /// A program of e2fsprogs', which may be where only an administrator's shell looks.
-fn tool(name: &str) -> Result<Command> {
+pub(super) fn tool(name: &str) -> Result<Command> {
     let others = ["/usr/sbin", "/sbin"].map(|directory| Path::new(directory).join(name));
     let found = command::find(name).or_else(|| others.into_iter().find(|path| path.is_file()));
     let found = found.with_context(|| format!("{name} is missing (Debian: apt-get install e2fsprogs)"))?;

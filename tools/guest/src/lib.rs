@@ -24,6 +24,7 @@ mod output;
 mod package;
 mod packages;
 mod piped;
+mod power_cuts;
 mod record;
 mod run;
 mod script;

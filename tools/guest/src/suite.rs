@@ -4,7 +4,7 @@
 use super::piped::Piped;
 use super::script::Script;
 use super::session::{self, Kernel, Log, Printed, Session, Start};
-use super::{Request, go, make};
+use super::{Request, go, make, power_cuts};
 use anyhow::{Context, Result, bail};
 use mac_build::scratch::{Guard, Scratch, file_name};
 use mac_build::{command, guests, tree};
@@ -170,6 +170,14 @@ pub(super) fn boot(run: &Run, kernel: Kernel) -> Result<Outcomes> {
     command.extend(run.suite.guest.iter().cloned());
     let scratch = Scratch::new(&format!("{}-image", run.name))?;
     let mut machine = run.machine.clone();
+    let recorded = match machine.disk.as_mut().filter(|disk| disk.power_cuts > 0) {
+        Some(disk) if kernel == Kernel::Macadamia => {
+            let log = scratch.0.join("disk.log");
+            disk.log = Some(log.clone());
+            Some((log, disk.power_cuts, disk.size << 20))
+        }
+        _ => None,
+    };
     let shared = match (run.suite.share, kernel) {
         (true, Kernel::Macadamia) => Some(SharedDirectory::make(&scratch.0, &mut machine)?),
         _ => None,
@@ -197,6 +205,9 @@ pub(super) fn boot(run: &Run, kernel: Kernel) -> Result<Outcomes> {
     drop(session);
     if let Some(shared) = shared {
         trouble = trouble.or(shared.difference(&printed)?);
+    }
+    if let Some((log, cuts, size)) = recorded.filter(|_| trouble.is_none()) {
+        trouble = power_cuts::check(&log, size, cuts).err().map(|error| format!("{error:#}"));
     }
     Ok(Outcomes { ended: ended(&printed), trouble, seconds: started.elapsed().as_secs_f64(), log })
 }

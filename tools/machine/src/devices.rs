@@ -158,6 +158,12 @@ pub struct ScratchDisk {
     /// What the disk refuses: each a rule of QEMU's `blkdebug`, such as `iotype=read,sector=7`.
     #[serde(default)]
     pub refuses: Vec<String>,
+    /// How many power cuts are made from its recorded writes when the suite has ended.
+    #[serde(default)]
+    pub power_cuts: u32,
+    /// Where its writes are recorded.
+    #[serde(skip)]
+    pub log: Option<PathBuf>,
 }
 
 impl ScratchDisk {
@@ -176,7 +182,12 @@ impl ScratchDisk {
         file.set_len(self.size << 20).with_context(|| format!("making {}", path.display()))?;
         let file = crate::qemu::value(&path)?;
         let mut node = format!("driver=raw,node-name={},discard=unmap,file.discard=unmap", DISK_NODES[0]);
-        if self.refuses.is_empty() {
+        if let Some(log) = &self.log {
+            fs::write(log, []).with_context(|| format!("making {}", log.display()))?;
+            node = format!("driver=blklogwrites,node-name={},log-sector-size=512", DISK_NODES[0]);
+            node += &format!(",file.driver=file,file.filename={file}");
+            node += &format!(",log.driver=file,log.filename={}", crate::qemu::value(log)?);
+        } else if self.refuses.is_empty() {
             node += &format!(",file.driver=file,file.filename={file}");
         } else {
             node += &format!(",file.driver=blkdebug,file.image.driver=file,file.image.filename={file}");
