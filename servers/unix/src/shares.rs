@@ -176,7 +176,7 @@ impl<L: Fn(core::fmt::Arguments<'_>) + Send + Sync> FileServers for DiskFileServ
             // unmounted.
             let is_free = !link.is_busy.load(Ordering::Acquire);
             if is_free && (!link.channel.has_ended() || link.renew(&name).is_ok()) {
-                match self.use_link(link, device) {
+                match self.use_link(link, DiskService::new(device.clone())) {
                     Err(Error::EBUSY) => {}
                     result => return result,
                 }
@@ -195,7 +195,7 @@ impl<L: Fn(core::fmt::Arguments<'_>) + Send + Sync> FileServers for DiskFileServ
                 for (name, link) in all.into_iter().filter(|(_, link)| ended(link)) {
                     match link.renew(&name) {
                         Ok(()) => {
-                            found = self.use_link(link, device);
+                            found = self.use_link(link, DiskService::again(device.clone()));
                             return Ok(());
                         }
                         Err(status) => refused = status,
@@ -219,14 +219,13 @@ impl<L: Fn(core::fmt::Arguments<'_>) + Send + Sync> FileServers for DiskFileServ
 
 impl<L> DiskFileServers<L> {
     /// Takes a link to a server, whose disk is served from now on. `EBUSY`: another has taken it.
-    fn use_link(&self, link: Arc<Link>, device: &Device) -> Result<Arc<dyn Transport>> {
+    fn use_link(&self, link: Arc<Link>, service: DiskService) -> Result<Arc<dyn Transport>> {
         if link.is_busy.swap(true, Ordering::AcqRel) {
             return Err(Error::EBUSY);
         }
         let user = Arc::new(User(link.clone()));
         link.is_served.store(true, Ordering::Release);
-        let (serving, service) = (Serving(link), DiskService::new(device.clone()));
-        let task = serve_disk(serving, service, Arc::downgrade(&user));
+        let task = serve_disk(Serving(link), service, Arc::downgrade(&user));
         let spawned = self.machine.spawn(self.machine.current_worker(), task);
         spawned.map(|_| user as Arc<dyn Transport>).map_err(|_| Error::ENOMEM)
     }

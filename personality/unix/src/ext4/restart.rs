@@ -460,7 +460,7 @@ impl Way {
         for request in files.values().flat_map(|file| &file.attribute) {
             let kind = request.get(4).copied().unwrap_or_default();
             match perform(server, kind, request.clone()).await {
-                // An attribute that is removed now: who reads it sees an error.
+                // The attribute was removed meanwhile: its reader sees an error.
                 Ok(_) | Err(Error::ENODATA | Error::EBADF) => {}
                 Err(error) => return Err(error),
             }
