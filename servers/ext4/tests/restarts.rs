@@ -6,14 +6,17 @@
 mod common;
 mod world;
 
-use common::{Disk, Random, campaign, mkfs};
+use common::{Disk, Random, campaign, fsck, mkfs};
 use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Waker};
 use unix::file::OpenFile;
 use unix::testing::{World, now};
-use unix::vfs::{At, AttributeCondition, OpenFlags, RenameHow, VnodeRef};
+use unix::vfs::{At, AttributeCondition, Mode, NewAttributes, NewNode, OpenFlags, RenameHow, VnodeRef};
 use unix::{Bytes, Error};
-use world::{End, OneServer, READ_WRITE, end, mount_on};
+use world::{End, OneServer, READ_WRITE, end, mount, mount_on};
 
 /// A file as it should be.
 #[derive(Default)]
@@ -290,4 +293,86 @@ fn nothing_is_lost_when_file_servers_end() {
     }
     println!("{all} file servers ended, {resuming} of them while they resumed");
     assert!(all > 300 && resuming > 20, "{all}, {resuming}");
+}
+
+/// The next file server ends when it has the next request.
+fn ends_now(servers: &OneServer, end: End) {
+    servers.ends.lock().unwrap().next = Some((0, end));
+}
+
+#[test]
+fn a_request_that_was_given_up_is_not_lost_when_it_was_carried_out() {
+    let disk = mkfs(16, &["-b", "4096"]);
+    let (w, _, servers) = mount_on(&disk, false).unwrap();
+    w.put("/f", b"content");
+    servers.is_slow.store(true, Ordering::Relaxed);
+    {
+        let attributes =
+            NewAttributes { mode: Mode::new(0o755), user: 0, group: 0, account: None, lists: None };
+        let root = vnode(&w, "/");
+        let mut making = Box::pin(root.create(b"d", NewNode::Directory, attributes));
+        assert!(making.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    }
+    servers.is_slow.store(false, Ordering::Relaxed);
+    servers.run();
+    assert!(servers.tasks.lock().unwrap().is_empty());
+    ends_now(&servers, End::Taken);
+    now(w.caller().unlink(&At::Current, b"/f")).unwrap();
+    assert_eq!(servers.ends.lock().unwrap().count, 1);
+    let mut names = w.list("/").unwrap();
+    names.sort();
+    assert_eq!(names, ["d", "lost+found"]);
+    end(w, &disk);
+}
+
+#[test]
+fn file_servers_end_while_a_file_system_is_unmounted_or_mounted_again() {
+    for at in [End::Taken, End::Writes(0), End::Writes(3), End::CarriedOut, End::Answered] {
+        let disk = mkfs(16, &["-b", "4096"]);
+        let (w, _, servers) = mount_on(&disk, false).unwrap();
+        w.put("/f", &[7; 5000]);
+        let file_system = vnode(&w, "/").file_system();
+        for read_only in [true, false] {
+            ends_now(&servers, at);
+            now(file_system.reconfigure(b"", read_only)).unwrap();
+            assert_eq!(w.cat("/f").unwrap(), [7; 5000]);
+            assert_eq!(file_system.is_read_only(), read_only);
+        }
+        w.put("/g", b"g");
+        ends_now(&servers, at);
+        now(file_system.synchronize()).unwrap();
+        let open = w.open("/g", READ_WRITE).unwrap();
+        now(w.caller().unlink(&At::Current, b"/g")).unwrap();
+        ends_now(&servers, at);
+        drop(file_system);
+        now(w.vfs.end_file_systems()).unwrap();
+        drop(open);
+        let log = servers.log.lock().unwrap().clone();
+        assert!(!log.is_empty() && !log.iter().any(|line| line.contains("for good")), "{at:?}: {log:?}");
+        assert_eq!(fsck(&disk.data()), "", "{at:?}");
+        let w = mount(&disk, true).unwrap();
+        assert_eq!(w.cat("/f").unwrap(), [7; 5000]);
+        assert_eq!(w.open("/g", OpenFlags::READ).err(), Some(Error::ENOENT));
+    }
+}
+
+#[test]
+fn without_another_file_server_requests_fail() {
+    let disk = mkfs(16, &["-b", "4096"]);
+    let (w, _, servers) = mount_on(&disk, false).unwrap();
+    w.mkdir("/stored");
+    now(w.vfs.synchronize()).unwrap();
+    w.mkdir("/lost");
+    servers.ends.lock().unwrap().for_good = true;
+    ends_now(&servers, End::Taken);
+    let make = |name: &str| now(w.caller().make_directory(&At::Current, name.as_bytes(), Mode::new(0o755)));
+    assert_eq!(make("/d"), Err(Error::EIO));
+    assert_eq!(make("/e"), Err(Error::EIO));
+    assert_eq!(servers.log.lock().unwrap().len(), 1);
+    assert!(now(w.vfs.end_file_systems()).is_err());
+    let w = mount(&disk, false).unwrap();
+    let mut names = w.list("/").unwrap();
+    names.sort();
+    assert_eq!(names, ["lost+found", "stored"]);
+    end(w, &disk);
 }

@@ -84,6 +84,25 @@ fn a_file_without_a_name_is_freed_when_it_is_closed() {
 }
 
 #[test]
+fn a_new_file_has_no_attributes_of_the_one_that_had_its_number() {
+    let disk = mkfs(16, &["-b", "4096"]);
+    let mut w = mount(&disk, false).unwrap();
+    let find = |w: &World| now(w.caller().find(&At::Current, b"/f", true)).unwrap().location.vnode;
+    w.put("/f", b"");
+    let old = find(&w);
+    now(old.set_attribute(b"user.a", Some(b"1"), AttributeCondition::Any)).unwrap();
+    let number = old.number();
+    drop(old);
+    now(w.caller().unlink(&At::Current, b"/f")).unwrap();
+    w.put("/f", b"");
+    assert_eq!(find(&w).number(), number);
+    end(w, &disk);
+    w = mount(&disk, false).unwrap();
+    assert_eq!(now(find(&w).attribute(b"user.a")), Err(Error::ENODATA));
+    end(w, &disk);
+}
+
+#[test]
 fn names_are_exchanged_replaced_and_forgotten() {
     let disk = mkfs(16, &["-b", "4096"]);
     let w = mount(&disk, false).unwrap();
