@@ -91,7 +91,11 @@ pub enum Call<'a> {
     Clunk { fid: Fid },
     /// Mounts the file system of the disk; `fid` becomes its root directory. `time` is the present
     /// time in nanoseconds since 1970-01-01 00:00:00 UTC.
-    Mount { fid: Fid, read_only: bool, time: u64 },
+    /// With `resume` nothing changes before the steps of [`Call::Resume`] do it: files without
+    /// names stay.
+    Mount { fid: Fid, read_only: bool, resume: bool, time: u64 },
+    /// A step after a mount with `resume`, by which the server gets to where one before it was.
+    Resume { step: Resume },
     /// Brings all to the disk and unmounts the file system. All fids are forgotten.
     Unmount,
     /// Mounts the file system again, with what is on the disk then. All fids stay. It is refused
@@ -122,6 +126,26 @@ pub enum Call<'a> {
     /// The client has written a range at its place: it is data from now on, and the file has at
     /// least `size` bytes. All of the range has space.
     Written { fid: Fid, offset: u64, length: u64, size: u64 },
+}
+
+/// A step by which a server that was started again gets to where the one before was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields have the names of those of requests")]
+pub enum Resume {
+    /// The client has written data at this place of the disk: only `Place` allocates it.
+    Reserve { place: u64, length: u64 },
+    /// `fid` becomes the file with this number.
+    Name { fid: Fid, inode: u64 },
+    /// The next file that is made gets this number, which no other file has that has a name.
+    Choose { inode: u64 },
+    /// The present time until the next step of this kind, in nanoseconds since 1970-01-01 00:00:00
+    /// UTC.
+    Time { time: u64 },
+    /// Gives a range of a file this space where it has none.
+    Place { fid: Fid, offset: u64, length: u64, place: u64 },
+    /// The client has named all files that it has, and given all operations again. Other files
+    /// without names are freed.
+    End,
 }
 
 /// What is done with the space of a range of a file.
@@ -177,6 +201,7 @@ impl Call<'_> {
             Call::Map { .. } => kind::MAP,
             Call::Place { .. } => kind::PLACE,
             Call::Written { .. } => kind::WRITTEN,
+            Call::Resume { .. } => kind::RESUME,
         }
     }
 
@@ -278,10 +303,23 @@ impl Call<'_> {
                 to.long(size);
                 to.word(flags);
             }
-            Call::Mount { fid, read_only, time } => {
+            Call::Mount { fid, read_only, resume, time } => {
                 to.word(fid);
-                to.word(read_only.into());
+                to.word(u32::from(read_only) | u32::from(resume) << 1);
                 to.long(time);
+            }
+            Call::Resume { step } => {
+                let (number, fid, longs) = match step {
+                    Resume::Reserve { place, length } => (0, NO_FID, [place, length, 0]),
+                    Resume::Name { fid, inode } => (1, fid, [inode, 0, 0]),
+                    Resume::Choose { inode } => (2, NO_FID, [inode, 0, 0]),
+                    Resume::Time { time } => (3, NO_FID, [time, 0, 0]),
+                    Resume::Place { fid, offset, length, place } => (4, fid, [offset, length, place]),
+                    Resume::End => (5, NO_FID, [0; 3]),
+                };
+                to.word(number);
+                to.word(fid);
+                longs.into_iter().for_each(|long| to.long(long));
             }
             Call::Unmount => {}
             Call::Remount { read_only } => to.word(read_only.into()),

@@ -1,7 +1,7 @@
 //! Requests as a server reads them.
 
 use crate::body::Failure;
-use crate::call::{AttributeChange, Call, REMOVE_DIRECTORY, SetTime, SpaceChange};
+use crate::call::{AttributeChange, Call, REMOVE_DIRECTORY, Resume, SetTime, SpaceChange};
 use crate::wire::Reader;
 use crate::{HEADER, WALK_MAXIMUM, kind};
 
@@ -101,7 +101,11 @@ fn content<'a>(kind: u8, from: &mut Reader<'a>, names: &'a mut [&'a [u8]; WALK_M
             Call::XattrCreate { fid, name, size: from.long()?, flags: from.word()? }
         }
         kind::CLUNK => Call::Clunk { fid: from.word()? },
-        kind::MOUNT => Call::Mount { fid: from.word()?, read_only: from.word()? != 0, time: from.long()? },
+        kind::MOUNT => {
+            let (fid, flags) = (from.word()?, from.word()?);
+            Call::Mount { fid, read_only: flags & 1 != 0, resume: flags & 2 != 0, time: from.long()? }
+        }
+        kind::RESUME => Call::Resume { step: step(from)? },
         kind::UNMOUNT => Call::Unmount,
         kind::REMOUNT => Call::Remount { read_only: from.word()? != 0 },
         kind::FIND => Call::Find { fid: from.word()?, new: from.word()?, name: from.string()? },
@@ -126,6 +130,20 @@ fn content<'a>(kind: u8, from: &mut Reader<'a>, names: &'a mut [&'a [u8]; WALK_M
             let (fid, offset, length) = (from.word()?, from.long()?, from.long()?);
             Call::Written { fid, offset, length, size: from.long()? }
         }
+        _ => return None,
+    })
+}
+
+fn step(from: &mut Reader<'_>) -> Option<Resume> {
+    let (number, fid) = (from.word()?, from.word()?);
+    let [first, second, third] = [from.long()?, from.long()?, from.long()?];
+    Some(match number {
+        0 => Resume::Reserve { place: first, length: second },
+        1 => Resume::Name { fid, inode: first },
+        2 => Resume::Choose { inode: first },
+        3 => Resume::Time { time: first },
+        4 => Resume::Place { fid, offset: first, length: second, place: third },
+        5 => Resume::End,
         _ => return None,
     })
 }

@@ -21,6 +21,7 @@ mod answer;
 mod body;
 mod call;
 mod decode;
+mod progress;
 mod wire;
 
 #[cfg(test)]
@@ -28,7 +29,8 @@ mod tests;
 
 pub use answer::{Answer, EntryList};
 pub use body::{Attributes, Body, Entries, Entry, Failure, FileSystemStatus, Mapped, Qid, Time, reply};
-pub use call::{AttributeChange, Call, Fid, NO_FID, SetTime, SpaceChange};
+pub use call::{AttributeChange, Call, Fid, NO_FID, Resume, SetTime, SpaceChange};
+pub use progress::Progress;
 pub use wire::{Reader, Writer};
 
 /// The version of the protocol, as client and server agree on it.
@@ -115,4 +117,6 @@ pub mod kind {
     pub const PLACE: u8 = 216;
     /// Tell that a range of a file was written at its place.
     pub const WRITTEN: u8 = 218;
+    /// A step by which a server that was started again gets to where the one before was.
+    pub const RESUME: u8 = 220;
 }

@@ -1,6 +1,8 @@
 //! The file server of ext4 file systems as a program: an ordinary server of root's. Its client, the
 //! Unix server, opens a channel of messages to it (`interfaces/file_channel.defs`), mounts a file
-//! system, and serves the server's requests for the disk, in the last slot of the channel.
+//! system, and serves the server's requests for the disk, in the last slot of the channel. With the
+//! argument `end-after=COUNT` the server ends in the middle of its work ([`driver::end`]), when it
+//! has written to the disk, taken, carried out or answered a request so many times.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 extern crate alloc;
@@ -11,8 +13,8 @@ use core::cell::Cell;
 use core::convert::Infallible;
 use core::sync::atomic::{AtomicU64, Ordering};
 use direct::Reply;
-use driver::Interrupts;
 use driver::client::{Attachment, Client};
+use driver::{Interrupts, end};
 use ext4::{
     BlockIo, Clock, DeviceCapabilities, DeviceGeometry, Ext4Error, Ext4Result, Ext4Timestamp, FileServer,
     SectorId, WallClock,
@@ -77,6 +79,9 @@ struct Connection {
 impl Connection {
     /// Asks the client, and waits for its answer.
     fn ask(&self, ask: Ask, buffer: &mut [u8]) -> Ext4Result<(u64, u64)> {
+        if matches!(ask, Ask::Write { .. } | Ask::Flush) {
+            end::step();
+        }
         let client = self.client.take().ok_or(Ext4Error::io())?;
         disk_slot::put(&client.shared, ask, buffer);
         let answer = wait(&client);
@@ -213,7 +218,10 @@ impl Files {
                 // The disk may be another one than before.
                 self.disk.0.description.set(None);
             }
-            self.server.answer(&request)
+            end::step();
+            let reply = self.server.answer(&request);
+            end::step();
+            reply
         });
         self.with_client(|client| {
             let slot = client.shared.slot(number);
@@ -226,6 +234,8 @@ impl Files {
             }
             client.notify()
         });
+        end::step();
+        self.server.finish();
         true
     }
 }

@@ -4,10 +4,12 @@ use crate::attributes::{self, REGULAR, TYPE};
 use crate::directory;
 use crate::failure::{Failure, number};
 use crate::xattr::{self, Value};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
-use ninep::{AttributeChange, Attributes, Entry, EntryList, Fid, FileSystemStatus, Mapped, Qid, SpaceChange};
+use ninep::{
+    AttributeChange, Attributes, Entry, EntryList, Fid, FileSystemStatus, Mapped, Qid, Resume, SpaceChange,
+};
 use rsext4::{
     BlockIo, Clock, DeviceNumber, DirectoryReader, Ext4, Ext4ErrorKind, Ext4Result, FileExtent,
     FileExtentState, FileExtentTarget, FileName, FilePermissions, InodeInfo, InodeNumber, MountOptions,
@@ -50,6 +52,14 @@ pub(crate) struct Mounted<D: BlockIo, C> {
     /// How many changes there were since the journal was emptied.
     changes: u32,
     read_only: bool,
+    /// Files that have lost their names and are used no more.
+    unused: Vec<InodeNumber>,
+    /// Files in which operations of the running transaction have changed data or space. Such an
+    /// operation must not be given again when the client has used a place that it learned
+    /// afterwards: the data that are there would be changed, or the space be elsewhere.
+    changed: BTreeSet<u32>,
+    /// Whether the client gives operations again that are lost.
+    resuming: bool,
 }
 
 type Done<T> = Result<T, Failure>;
@@ -67,21 +77,147 @@ fn open<D: BlockIo>(
     disk: D,
     clock: &(impl Clock + Clone + Send + 'static),
     read_only: bool,
+    resume: bool,
 ) -> Ext4Result<Ext4<D, MountedServices<(), NoopObserver>>> {
     let services = MountServices::new(clock.clone(), (), NoopObserver);
     // A disk that cannot be written cannot have its journal replayed.
     let replay_journal = !disk.capabilities().read_only;
-    let options = MountOptions { readonly: read_only, replay_journal, block_validity: true };
+    let options = MountOptions { readonly: read_only, replay_journal, block_validity: true, resume };
     Ext4::mount(disk, services, options)
 }
 
 impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
     /// Mounts the file system of a disk: replays its journal, and frees the files that had lost
-    /// their names.
-    pub(crate) fn mount(disk: D, clock: C, read_only: bool) -> Ext4Result<Mounted<D, C>> {
-        let ext4 = open(disk, &clock, read_only)?;
+    /// their names. If it is to resume, [`Resume::End`] frees them.
+    pub(crate) fn mount(disk: D, clock: C, read_only: bool, resume: bool) -> Ext4Result<Mounted<D, C>> {
+        let ext4 = open(disk, &clock, read_only, resume)?;
         let (files, held) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Mounted { ext4, clock, files, held, changes: 0, read_only })
+        let (unused, changed) = (Vec::new(), BTreeSet::new());
+        Ok(Mounted { ext4, clock, files, held, changes: 0, read_only, unused, changed, resuming: resume })
+    }
+
+    /// The number of the running transaction, or of the first one since the mount. `None`: there is
+    /// no journal.
+    pub(crate) fn transaction(&self, first: bool) -> Option<u32> {
+        let running = self.ext4.transaction()?;
+        Some(if first { self.ext4.recovered_transaction() } else { running })
+    }
+
+    /// Makes room for a change, and counts it.
+    pub(crate) fn prepare(&mut self) -> Done<()> {
+        self.changes += 1;
+        let before = self.ext4.transaction();
+        self.ext4.make_room()?;
+        if self.ext4.transaction() != before {
+            self.changed.clear();
+        }
+        Ok(())
+    }
+
+    /// Whether an extended attribute is set when this number is forgotten.
+    pub(crate) fn sets_attribute(&self, fid: Fid) -> bool {
+        let value = self.files.get(&fid).and_then(|file| file.value.as_ref());
+        matches!(value, Some(Value::Write { .. } | Value::Remove(_)))
+    }
+
+    /// Prepares an operation that may change data or space of a file, and may need several
+    /// transactions: what was answered before must be in the first of them.
+    fn will_change(&mut self, inode: InodeNumber) -> Done<()> {
+        if self.ext4.transaction().is_some() {
+            self.ext4.write_caches()?;
+            self.changed.insert(inode.raw());
+        }
+        Ok(())
+    }
+
+    /// Commits the operations that have changed data or space of a file, before a place in it is
+    /// said.
+    fn settle(&mut self, inode: InodeNumber) -> Done<()> {
+        if self.changed.contains(&inode.raw()) {
+            self.ext4.sync()?;
+            self.changed.clear();
+        }
+        Ok(())
+    }
+
+    /// Frees the files that are used no more, and empties the journal if it is time.
+    pub(crate) fn finish(&mut self) {
+        // An error is one of the disk or the journal, which all further requests meet.
+        let _ = self.free_unused();
+        if self.changes >= MOST_CHANGES && !self.read_only && !self.resuming {
+            self.changes = 0;
+            self.changed.clear();
+            let _ = self.ext4.checkpoint();
+        }
+    }
+
+    fn free_unused(&mut self) -> Done<()> {
+        while let Some(inode) = self.unused.pop() {
+            self.free(inode)?;
+        }
+        Ok(())
+    }
+
+    fn free(&mut self, inode: InodeNumber) -> Done<()> {
+        self.prepare()?;
+        self.ext4.write_caches()?;
+        Ok(self.ext4.reap_unlinked_inode(inode)?)
+    }
+
+    /// A step by which the server gets to where the one before was. The client names a file when it
+    /// is to be used, in the order of the operations. No file is freed before the number is chosen
+    /// for another one.
+    pub(crate) fn resume(&mut self, step: Resume) -> Done<()> {
+        if !self.resuming {
+            return Err(Failure(number::EINVAL));
+        }
+        let valid = |inode: u64| {
+            let number = u32::try_from(inode).ok().and_then(|raw| InodeNumber::new(raw).ok());
+            number.ok_or(Failure(number::ENOENT))
+        };
+        match step {
+            Resume::Reserve { place, length } => self.ext4.reserve(place, length),
+            Resume::Name { fid, inode } => {
+                let inode = valid(inode)?;
+                if self.files.get(&fid).is_some_and(|file| file.inode == inode) {
+                    return Ok(());
+                }
+                let has_no_name = self.ext4.inode_state(inode)?.ok_or(Failure(number::ENOENT))?;
+                self.hold(fid, inode)?;
+                self.held.entry(inode.raw()).or_default().has_no_name = has_no_name;
+            }
+            Resume::Choose { inode } => {
+                let inode = valid(inode)?;
+                match self.ext4.inode_state(inode)? {
+                    None => {}
+                    Some(false) => return Err(Failure(number::EEXIST)),
+                    Some(true) => {
+                        self.files.retain(|_, file| file.inode != inode);
+                        self.held.remove(&inode.raw());
+                        self.free(inode)?;
+                    }
+                }
+                self.ext4.choose_inode(Some(inode));
+            }
+            Resume::Place { fid, offset, length, place } => {
+                let inode = self.inode(fid)?;
+                self.is_regular(inode)?;
+                self.ext4.place_inode_at(inode, offset, length, place)?;
+                self.ext4.release_data(place, length)?;
+            }
+            // The server has the clock.
+            Resume::Time { .. } => {}
+            Resume::End => {
+                self.ext4.unreserve();
+                if !self.read_only {
+                    self.ext4.write_caches()?;
+                    let held = &self.held;
+                    self.ext4.free_orphans(|inode| held.contains_key(&inode))?;
+                }
+                self.resuming = false;
+            }
+        }
+        Ok(())
     }
 
     /// Mounts the file system again, for writing or only for reading, as it is on the disk then: a
@@ -98,7 +234,7 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
             return Err(Failure(number::EBUSY));
         }
         self.ext4.unmount()?;
-        let opened = open(disk.clone(), &self.clock, read_only);
+        let opened = open(disk.clone(), &self.clock, read_only, false);
         let done = match opened {
             Ok(ext4) => {
                 (self.ext4, self.read_only) = (ext4, read_only);
@@ -106,11 +242,12 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
             }
             Err(error) => {
                 // If it cannot be mounted as before either, all requests fail from now on.
-                self.ext4 = open(disk.clone(), &self.clock, self.read_only)?;
+                self.ext4 = open(disk.clone(), &self.clock, self.read_only, false)?;
                 Err(error.into())
             }
         };
         self.changes = 0;
+        self.changed.clear();
         self.files.values_mut().for_each(|file| file.reader = None);
         done
     }
@@ -121,6 +258,7 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
             // The value of an extended attribute that is not complete is lost.
             let _ = self.forget(fid);
         }
+        self.free_unused()?;
         Ok(self.ext4.unmount()?)
     }
 
@@ -210,23 +348,28 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
             let has_no_name = held.has_no_name;
             self.held.remove(&file.inode.raw());
             if has_no_name {
-                return done.and(Ok(self.ext4.reap_unlinked_inode(file.inode)?));
+                self.is_unused(file.inode);
             }
         }
         done
     }
 
-    /// Frees a file that has lost its last name, or remembers that it is to be freed.
-    fn lost_a_name(&mut self, outcome: UnlinkOutcome) -> Done<()> {
+    /// A file has lost its last name, and no number stands for it. It is freed when the request is
+    /// answered.
+    fn is_unused(&mut self, inode: InodeNumber) {
+        if !self.resuming {
+            self.unused.push(inode);
+        }
+    }
+
+    /// Remembers that a file that has lost its last name is to be freed.
+    fn lost_a_name(&mut self, outcome: UnlinkOutcome) {
         if !outcome.requires_reap() {
-            return Ok(());
+            return;
         }
         match self.held.get_mut(&outcome.inode.raw()) {
-            Some(held) => {
-                held.has_no_name = true;
-                Ok(())
-            }
-            None => Ok(self.ext4.reap_unlinked_inode(outcome.inode)?),
+            Some(held) => held.has_no_name = true,
+            None => self.is_unused(outcome.inode),
         }
     }
 
@@ -241,6 +384,20 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
 
     /// Makes a file in a directory. `mode` has its type.
     pub(crate) fn make(
+        &mut self,
+        numbers: (Fid, Fid),
+        bytes: &[u8],
+        mode: u32,
+        owner: (u32, u32),
+        device: (u32, u32),
+        target: &[u8],
+    ) -> Done<Attributes> {
+        let made = self.make_chosen(numbers, bytes, mode, owner, device, target);
+        self.ext4.choose_inode(None);
+        made
+    }
+
+    fn make_chosen(
         &mut self,
         (fid, new): (Fid, Fid),
         bytes: &[u8],
@@ -305,7 +462,8 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
             true => self.ext4.remove_empty_directory(parent, name)?,
             false => self.ext4.unlink(parent, name)?,
         };
-        self.lost_a_name(outcome)
+        self.lost_a_name(outcome);
+        Ok(())
     }
 
     pub(crate) fn rename(
@@ -318,7 +476,10 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
         let options = if exchange { RenameOptions::EXCHANGE } else { RenameOptions::REPLACE };
         let (old, new) = (name(old)?, name(new)?);
         let outcome = self.with_space(|ext4| ext4.rename(from, old, to, new, options))?;
-        outcome.replaced.map_or(Ok(()), |replaced| self.lost_a_name(replaced))
+        if let Some(replaced) = outcome.replaced {
+            self.lost_a_name(replaced);
+        }
+        Ok(())
     }
 
     pub(crate) fn read_link(&mut self, fid: Fid) -> Done<Vec<u8>> {
@@ -347,6 +508,14 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
         let inode = self.inode(fid)?;
         if let Some(size) = change.size {
             self.is_regular(inode)?;
+            let before = self.ext4.inode(inode)?.size;
+            if size <= before && size.is_multiple_of(self.ext4.statfs().block_size) {
+                // Whole blocks are freed, which the running transaction gives to no file, and no
+                // data are changed.
+                self.ext4.write_caches()?;
+            } else {
+                self.will_change(inode)?;
+            }
             self.ext4.truncate_inode(inode, size)?;
         }
         let before = self.ext4.inode(inode)?;
@@ -415,27 +584,19 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
         }
         let inode = file.inode;
         self.is_regular(inode)?;
+        self.will_change(inode)?;
         self.with_space(|ext4| ext4.write_inode(inode, offset, data))?;
         Ok(data.len() as u32)
     }
 
     /// Brings everything that was answered so far to stable storage.
     pub(crate) fn synchronize(&mut self) -> Done<()> {
+        self.changed.clear();
         if self.changes < SOME_CHANGES {
             return Ok(self.ext4.sync()?);
         }
         self.changes = 0;
         Ok(self.ext4.checkpoint()?)
-    }
-
-    /// Counts a request that may have changed something.
-    pub(crate) fn has_changed(&mut self) {
-        self.changes += 1;
-        if self.changes >= MOST_CHANGES {
-            self.changes = 0;
-            // An error is one of the journal, which all further requests meet.
-            let _ = self.ext4.checkpoint();
-        }
     }
 
     pub(crate) fn status(&self) -> FileSystemStatus {
@@ -488,6 +649,7 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
             SpaceChange::Keep => RangeOperation::Allocate(PreallocationOptions::KEEP_SIZE),
             SpaceChange::Punch => RangeOperation::PunchHole,
         };
+        self.will_change(inode)?;
         self.with_space(|ext4| ext4.operate_inode_range(inode, offset, length, operation))
     }
 
@@ -499,6 +661,7 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
         if length == 0 {
             return Err(Failure(number::EINVAL));
         }
+        self.settle(inode)?;
         let found = self.ext4.inode_extents(inode, offset, length, FileExtentTarget::Data, EXTENTS)?;
         let Some(extent) = found.extents.first() else { return Ok(Mapped::Hole { length }) };
         if extent.logical_start > offset {
@@ -512,6 +675,7 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
     pub(crate) fn place(&mut self, fid: Fid, offset: u64, length: u64) -> Done<Mapped> {
         let inode = self.inode(fid)?;
         self.is_regular(inode)?;
+        self.settle(inode)?;
         let extent = self.with_space(|ext4| ext4.place_inode(inode, offset, length))?;
         self.mapped(extent, offset, length)
     }

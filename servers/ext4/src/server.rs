@@ -4,7 +4,7 @@ use crate::failure::{Failure, number, refusal};
 use crate::mounted::Mounted;
 use alloc::vec;
 use alloc::vec::Vec;
-use ninep::{Answer, Call, DATA_OVERHEAD, HEADER, TAG, WALK_MAXIMUM};
+use ninep::{Answer, Call, DATA_OVERHEAD, HEADER, Progress, Resume, TAG, WALK_MAXIMUM};
 use rsext4::{BlockIo, Clock};
 
 /// The time as programs have it.
@@ -20,17 +20,39 @@ pub struct FileServer<D: BlockIo, C> {
     /// The largest message.
     message: usize,
     mounted: Option<Mounted<D, C>>,
+    /// How many requests were carried out, modulo 2^32.
+    number: u32,
 }
 
 impl<D: BlockIo + Clone, C: WallClock> FileServer<D, C> {
     /// A server of this disk, whose file system is not mounted yet. A message has at most `message`
     /// bytes.
     pub fn new(disk: D, clock: C, message: usize) -> FileServer<D, C> {
-        FileServer { disk, clock, message, mounted: None }
+        FileServer { disk, clock, message, mounted: None, number: 0 }
     }
 
-    /// Carries out a request. Returns the reply, whatever the request is.
+    /// Carries out a request. Returns the reply, whatever the request is, and after it [how
+    /// far](Progress) the server has come. [`finish`](Self::finish) is to be called when the client
+    /// has the reply.
     pub fn answer(&mut self, request: &[u8]) -> Vec<u8> {
+        let mut reply = self.reply(request);
+        let is_mount = request.get(TAG - 1) == Some(&ninep::kind::MOUNT);
+        if let Some(transaction) = self.mounted.as_ref().and_then(|it| it.transaction(is_mount)) {
+            Progress { transaction, number: self.number }.append(&mut reply);
+            self.number = self.number.wrapping_add(1);
+        }
+        reply
+    }
+
+    /// Does what the client need not wait for. A transaction is committed here, or before the next
+    /// request, and so has no request that is not answered.
+    pub fn finish(&mut self) {
+        if let Some(mounted) = &mut self.mounted {
+            mounted.finish();
+        }
+    }
+
+    fn reply(&mut self, request: &[u8]) -> Vec<u8> {
         let mut names: [&[u8]; WALK_MAXIMUM] = Default::default();
         let Ok((tag, call)) = Call::decode(request, &mut names) else {
             let tag = request.get(TAG..HEADER).and_then(|tag| tag.try_into().ok());
@@ -39,7 +61,14 @@ impl<D: BlockIo + Clone, C: WallClock> FileServer<D, C> {
         };
         let kind = call.kind();
         match call {
-            Call::Mount { fid, read_only, time } => self.mount(fid, read_only, time, kind, tag),
+            Call::Mount { fid, read_only, resume, time } => {
+                self.clock.set(time);
+                self.mount(fid, read_only, resume, kind, tag)
+            }
+            Call::Resume { step: Resume::Time { time } } => {
+                self.clock.set(time);
+                simple(Ok(()), kind, tag)
+            }
             Call::Unmount => {
                 // What cannot be brought to the disk is replayed from the journal at the next
                 // mount.
@@ -57,11 +86,10 @@ impl<D: BlockIo + Clone, C: WallClock> FileServer<D, C> {
                 let most = self.message.saturating_sub(DATA_OVERHEAD);
                 match self.mounted.as_mut() {
                     Some(mounted) => {
-                        let reply = carry_out(mounted, &call, most, tag);
-                        if changes(&call) {
-                            mounted.has_changed();
+                        if let Err(Failure(number)) = prepare(mounted, &call) {
+                            return Answer::Error(number).encode(kind, tag);
                         }
-                        reply
+                        carry_out(mounted, &call, most, tag)
                     }
                     None => Answer::Error(number::EBADF).encode(kind, tag),
                 }
@@ -69,13 +97,13 @@ impl<D: BlockIo + Clone, C: WallClock> FileServer<D, C> {
         }
     }
 
-    fn mount(&mut self, fid: u32, read_only: bool, time: u64, kind: u8, tag: u16) -> Vec<u8> {
+    fn mount(&mut self, fid: u32, read_only: bool, resume: bool, kind: u8, tag: u16) -> Vec<u8> {
         if self.mounted.is_some() {
             return Answer::Error(number::EBUSY).encode(kind, tag);
         }
-        self.clock.set(time);
         let read_only = read_only || self.disk.capabilities().read_only;
-        let mounted = Mounted::mount(self.disk.clone(), self.clock.clone(), read_only).map_err(refusal);
+        let mounted = Mounted::mount(self.disk.clone(), self.clock.clone(), read_only, resume);
+        let mounted = mounted.map_err(refusal);
         let root = mounted.and_then(|mut mounted| match mounted.root(fid) {
             Ok(root) => Ok((mounted, root)),
             Err(Failure(number)) => Err((number, "its root directory cannot be read".into())),
@@ -98,21 +126,26 @@ impl<D: BlockIo + Clone, C: WallClock> FileServer<D, C> {
     }
 }
 
-/// Whether a request may change something on the disk.
-fn changes(call: &Call<'_>) -> bool {
-    matches!(
-        call,
+/// Makes room in the running transaction for a request that may change something on the disk.
+fn prepare<D: BlockIo, C: Clock + Clone + Send + 'static>(
+    mounted: &mut Mounted<D, C>,
+    call: &Call<'_>,
+) -> Result<(), Failure> {
+    match *call {
         Call::Make { .. }
-            | Call::Link { .. }
-            | Call::RenameAt { .. }
-            | Call::Exchange { .. }
-            | Call::UnlinkAt { .. }
-            | Call::SetAttributes { .. }
-            | Call::Write { .. }
-            | Call::Allocate { .. }
-            // `Place` comes before this.
-            | Call::Written { .. }
-    )
+        | Call::Link { .. }
+        | Call::RenameAt { .. }
+        | Call::Exchange { .. }
+        | Call::UnlinkAt { .. }
+        | Call::SetAttributes { .. }
+        | Call::Write { .. }
+        | Call::Allocate { .. }
+        | Call::Place { .. }
+        | Call::Written { .. }
+        | Call::Resume { step: Resume::Place { .. } } => mounted.prepare(),
+        Call::Clunk { fid } if mounted.sets_attribute(fid) => mounted.prepare(),
+        _ => Ok(()),
+    }
 }
 
 fn simple(done: Result<(), Failure>, kind: u8, tag: u16) -> Vec<u8> {
@@ -142,6 +175,7 @@ fn carry_out<D: BlockIo, C: Clock + Clone + Send + 'static>(
         Call::XattrCreate { fid, name, size, flags } => mounted.set_xattr(fid, name, size, flags),
         Call::Allocate { fid, offset, length, change } => mounted.allocate(fid, offset, length, change),
         Call::Written { fid, offset, length, size } => mounted.written(fid, offset, length, size),
+        Call::Resume { step } => mounted.resume(step),
         Call::Walk { fid, new, names: [] } => {
             return match mounted.number_again(fid, new) {
                 Ok(()) => Answer::Walked(&[]).encode(kind, tag),

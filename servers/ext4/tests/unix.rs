@@ -3,195 +3,24 @@
 #![allow(unreachable_pub, reason = "the common module is shared by test programs")]
 
 mod common;
+mod world;
 
-use common::{Client, Disk, Event, FILE, MESSAGE, ROOT, Random, SECTOR, Ticks, campaign, cut, fsck, mkfs};
-use ext4::{BlockIo, FileServer, SectorId};
-use mach::machine::Frame;
-use mach::machine::Machine;
-use mach::machine::simulated::Simulated;
-use mach::vm::Vm;
-use ninep::{Answer, Call, kind};
-use std::future::{Future, poll_fn};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Waker};
+use common::{Client, Disk, Event, FILE, ROOT, Random, SECTOR, campaign, cut, fsck, mkfs};
+use ninep::kind;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Waker};
 use std::time::Duration;
-use unix::disk::{About, Data, Device, Family};
-use unix::ext4::{Ext4Type, FileServers};
-use unix::memory::ObjectProvider;
+use unix::ext4::Ext4Type;
 use unix::privilege::PrivilegeAttribute;
 use unix::testing::{TestEnvironment, World, now};
-use unix::v9fs::Transport;
 use unix::vfs::{
-    AccessList, At, AttributeCondition, Entry, FileMemory, FileSystemType, ListKind, MemoryProvider, Mode,
-    MountFlags, OpenFlags, RenameHow, Tag, VnodeRef,
+    AccessList, At, AttributeCondition, Entry, FileMemory, FileSystemType, ListKind, Mode, MountFlags,
+    OpenFlags, RenameHow, Tag,
 };
-use unix::{BoxFuture, Bytes, CopyError, Error, MaybeReady, Part, Result, UserBuffer};
-
-const READ_WRITE: OpenFlags = OpenFlags::READ_WRITE;
-
-/// The way to a file server, which answers each message when it is sent. The answer arrives later
-/// while the flag is set. Messages of one kind are refused.
-struct Direct(Mutex<FileServer<Disk, Ticks>>, Arc<AtomicBool>, AtomicU8);
-
-impl Transport for Direct {
-    fn message_size(&self) -> usize {
-        MESSAGE
-    }
-
-    fn exchange(&self, request: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>>> {
-        let (kind, tag) = (request[4], u16::from_le_bytes([request[5], request[6]]));
-        let reply = match self.2.load(Ordering::Relaxed) == kind {
-            true => Answer::Error(5).encode(kind, tag),
-            false => self.0.lock().unwrap().answer(&request),
-        };
-        let mut reply = Some(Ok(reply));
-        Box::pin(poll_fn(move |_| match self.1.load(Ordering::Relaxed) {
-            true => Poll::Pending,
-            false => Poll::Ready(reply.take().unwrap()),
-        }))
-    }
-}
-
-impl Direct {
-    /// Has the file server store everything, as another task does at any time.
-    fn store(&self) {
-        let call = Call::Synchronize { fid: 0, data_only: false };
-        self.0.lock().unwrap().answer(&call.encode());
-    }
-}
-
-#[derive(Default)]
-struct OneServer {
-    disk: Disk,
-    /// The way to the server that was made last.
-    last: Mutex<Option<Arc<Direct>>>,
-    log: Mutex<Vec<String>>,
-    is_slow: Arc<AtomicBool>,
-}
-
-impl FileServers for OneServer {
-    fn connect(&self, _: &Device) -> Result<Arc<dyn Transport>> {
-        let server = FileServer::new(self.disk.clone(), Ticks::default(), MESSAGE);
-        let way = Arc::new(Direct(Mutex::new(server), self.is_slow.clone(), AtomicU8::new(0)));
-        *self.last.lock().unwrap() = Some(way.clone());
-        Ok(way)
-    }
-
-    fn log(&self, message: core::fmt::Arguments<'_>) {
-        self.log.lock().unwrap().push(message.to_string());
-    }
-}
-
-/// A disk from which frames are filled, and which they are written to.
-struct Frames {
-    machine: Simulated,
-    disk: Disk,
-    /// How many pages were moved.
-    moved: AtomicUsize,
-    /// The file server that stores everything before pages are written.
-    storing: Mutex<Option<Arc<Direct>>>,
-    /// Whether the device refuses to write.
-    refuses: AtomicBool,
-}
-
-impl Data for Frames {
-    fn memory(&self) -> Arc<dyn FileMemory> {
-        unreachable!("the file server has the disk")
-    }
-
-    fn read_frames<'a>(&'a self, place: u64, frames: &'a [Frame]) -> MaybeReady<'a, Result<()>> {
-        self.moved.fetch_add(frames.len(), Ordering::Relaxed);
-        for (number, &frame) in frames.iter().enumerate() {
-            let mut page = [0; 4096];
-            let sector = SectorId::new(place / 512 + number as u64 * 8);
-            self.disk.clone().read(&mut page, sector, 8).unwrap();
-            self.machine.write_frame(frame, 0, &page);
-        }
-        MaybeReady::ready(Ok(()))
-    }
-
-    fn write_frames<'a>(&'a self, place: u64, frames: &'a [Frame]) -> MaybeReady<'a, Result<()>> {
-        self.moved.fetch_add(frames.len(), Ordering::Relaxed);
-        if let Some(server) = &*self.storing.lock().unwrap() {
-            server.store();
-        }
-        if self.refuses.load(Ordering::Relaxed) {
-            return MaybeReady::ready(Err(Error::EIO));
-        }
-        for (number, &frame) in frames.iter().enumerate() {
-            let mut page = [0; 4096];
-            self.machine.read_frame(frame, 0, &mut page);
-            let sector = SectorId::new(place / 512 + number as u64 * 8);
-            self.disk.clone().write(&page, sector, 8).unwrap();
-        }
-        MaybeReady::ready(Ok(()))
-    }
-
-    fn write_back(&self, _: std::ops::Range<u64>, _: bool) -> MaybeReady<'_, Result<()>> {
-        MaybeReady::ready(Ok(()))
-    }
-
-    fn failures(&self) -> u32 {
-        0
-    }
-
-    fn flush(&self) -> MaybeReady<'_, Result<()>> {
-        MaybeReady::ready(Ok(()))
-    }
-
-    fn discard(&self, _: std::ops::Range<u64>) -> MaybeReady<'_, Result<()>> {
-        MaybeReady::ready(Ok(()))
-    }
-}
-
-fn device(data: Arc<Frames>) -> Device {
-    let about = About {
-        family: Family::Virtio,
-        size: 16 << 20,
-        logical: 512,
-        physical: 512,
-        read_only: false,
-        has_cache: true,
-        discard: 0,
-        geometry: None,
-        serial: Vec::new(),
-    };
-    let number = unix::vfs::DeviceNumber { major: 254, minor: 0 };
-    Device { disk: unix::disk::Disk::new("vda", number, about, data), partition: None }
-}
-
-/// The memory of files, and a disk that fills its frames.
-fn frames(disk: &Disk) -> (Arc<dyn MemoryProvider>, Arc<Frames>) {
-    let machine = Simulated::new(1024);
-    let memory = Arc::new(ObjectProvider(Vm::new(machine.clone()).unwrap()));
-    let (disk, moved, refuses) = (disk.clone(), AtomicUsize::new(0), AtomicBool::new(false));
-    (memory, Arc::new(Frames { machine, disk, moved, storing: Mutex::new(None), refuses }))
-}
-
-fn mount(disk: &Disk, read_only: bool) -> Result<World> {
-    mount_counted(disk, read_only).map(|(w, _)| w)
-}
-
-fn mount_counted(disk: &Disk, read_only: bool) -> Result<(World, Arc<Frames>)> {
-    mount_on(disk, read_only).map(|(w, frames, _)| (w, frames))
-}
-
-fn mount_on(disk: &Disk, read_only: bool) -> Result<(World, Arc<Frames>, Arc<OneServer>)> {
-    let environment = TestEnvironment::new();
-    let servers = Arc::new(OneServer { disk: disk.clone(), ..OneServer::default() });
-    let (memory, frames) = frames(disk);
-    let kind = Ext4Type { servers: servers.clone(), memory, environment: environment.clone() };
-    let root: VnodeRef = now(kind.make_on(device(frames.clone()), b"", read_only))?;
-    Ok((World::on(root, environment), frames, servers))
-}
-
-/// Unmounts, and checks that e2fsck finds nothing wrong.
-fn end(w: World, disk: &Disk) {
-    now(w.vfs.end_file_systems()).unwrap();
-    let found = fsck(&disk.data());
-    assert!(found.is_empty(), "{found}");
-}
+use unix::{BoxFuture, Bytes, CopyError, Error, Part, Result, UserBuffer};
+use world::{OneServer, READ_WRITE, device, end, frames, mount, mount_counted, mount_on};
 
 #[test]
 fn files_last() {
@@ -251,6 +80,25 @@ fn a_file_without_a_name_is_freed_when_it_is_closed() {
     drop(open);
     assert_eq!(free_files(), before);
     drop(root);
+    end(w, &disk);
+}
+
+#[test]
+fn a_new_file_has_no_attributes_of_the_one_that_had_its_number() {
+    let disk = mkfs(16, &["-b", "4096"]);
+    let mut w = mount(&disk, false).unwrap();
+    let find = |w: &World| now(w.caller().find(&At::Current, b"/f", true)).unwrap().location.vnode;
+    w.put("/f", b"");
+    let old = find(&w);
+    now(old.set_attribute(b"user.a", Some(b"1"), AttributeCondition::Any)).unwrap();
+    let number = old.number();
+    drop(old);
+    now(w.caller().unlink(&At::Current, b"/f")).unwrap();
+    w.put("/f", b"");
+    assert_eq!(find(&w).number(), number);
+    end(w, &disk);
+    w = mount(&disk, false).unwrap();
+    assert_eq!(now(find(&w).attribute(b"user.a")), Err(Error::ENODATA));
     end(w, &disk);
 }
 
@@ -884,7 +732,7 @@ fn pages_that_could_not_be_stored_are_stored_later() {
         w.put("/f", &[5; 5000]);
         now(w.vfs.synchronize()).unwrap();
         let server = servers.last.lock().unwrap().clone().unwrap();
-        server.2.store(refused.unwrap_or(0), Ordering::Relaxed);
+        server.refused.store(refused.unwrap_or(0), Ordering::Relaxed);
         frames.refuses.store(refused.is_none(), Ordering::Relaxed);
         let file = w.open("/f", READ_WRITE).unwrap();
         // After the last page, and after a hole.
@@ -895,7 +743,7 @@ fn pages_that_could_not_be_stored_are_stored_later() {
         let found = mount(&Disk::of(disk.data()), false).unwrap().cat("/f").unwrap();
         assert!(found.len() >= 5000 && found[..5000] == [5; 5000] && found[5000..].iter().all(|&it| it == 0));
         assert!(w.cat("/f").unwrap() == expected);
-        server.2.store(0, Ordering::Relaxed);
+        server.refused.store(0, Ordering::Relaxed);
         frames.refuses.store(false, Ordering::Relaxed);
         now(file.synchronize()).unwrap();
         let found = mount(&Disk::of(disk.data()), false).unwrap().cat("/f").unwrap();

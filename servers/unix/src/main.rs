@@ -372,7 +372,8 @@ fn file_systems(
         V9fsType { servers: shares.clone(), memory: memory.clone(), environment: environment.clone() };
     let logging = server.clone();
     let log = move |line: core::fmt::Arguments<'_>| logging.log(line);
-    let servers = Arc::new(DiskFileServers { shares: shares.clone(), machine, log });
+    let servers =
+        Arc::new(DiskFileServers { shares: shares.clone(), machine, clock: environment.clone(), log });
     let of_disks = Ext4Type { servers, memory, environment };
     vec![("9p", Arc::new(of_host)), ("ext4", Arc::new(of_disks))]
 }

@@ -2,6 +2,7 @@
 //! "9p", and drivers pass the messages on; those of disks are for the file systems of disks, and
 //! ask for the disk in return.
 
+use crate::again;
 use crate::places;
 use crate::report::say;
 use alloc::boxed::Box;
@@ -11,6 +12,7 @@ use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
+use macadamia_sync::WaitQueue;
 use mach_l4::L4Machine;
 use rt::root::Status;
 use unix::disk::Device;
@@ -27,8 +29,8 @@ use virtio_9p::disk_slot::{self, Ask};
 const NAME: &str = "share";
 /// The name of the first file server of disks.
 const DISK_NAME: &str = "ext4";
-/// How often is looked whether a driver has ended.
-const CHECK: Duration = Duration::from_secs(1);
+/// How often is looked whether a driver that has requests has ended.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The servers of files.
 pub(crate) struct Shares {
@@ -36,6 +38,8 @@ pub(crate) struct Shares {
     links: SpinLock<Vec<(String, Arc<Link>)>>,
     /// The same for the file servers of disks.
     disk_links: SpinLock<Vec<(String, Arc<Link>)>>,
+    /// Woken when there is a request.
+    issued: Arc<WaitQueue>,
 }
 
 /// The channel to one server, and the requests that are outstanding.
@@ -49,6 +53,10 @@ struct Link {
     has_ended: AtomicBool,
     /// Whether a file system uses it.
     is_busy: AtomicBool,
+    /// Whether a task serves the disk of the server at the other end.
+    is_served: AtomicBool,
+    /// Woken when there is a request.
+    issued: Arc<WaitQueue>,
 }
 
 /// What a slot of the channel is used for.
@@ -64,11 +72,12 @@ impl Shares {
     /// Opens all channels that the configuration has drivers for. The calling thread must be the
     /// worker that is notified. Blocks until the drivers have started.
     pub(crate) fn open() -> Arc<Shares> {
+        let issued = Arc::new(WaitQueue::new());
         let all = |name: &str, slots| {
             let mut links = Vec::new();
             for number in 0.. {
                 let name = if number == 0 { String::from(name) } else { format!("{name}{number}") };
-                match Link::open(&name, slots) {
+                match Link::open(&name, slots, &issued) {
                     Ok(link) => links.push((name, link)),
                     Err(Status::NotFound) => break,
                     Err(status) => {
@@ -80,7 +89,7 @@ impl Shares {
             SpinLock::new(links)
         };
         let (links, disk_links) = (all(NAME, SLOTS), all(DISK_NAME, disk_slot::NUMBER));
-        Arc::new(Shares { links, disk_links })
+        Arc::new(Shares { links, disk_links, issued })
     }
 
     fn all(&self) -> Vec<Arc<Link>> {
@@ -98,7 +107,9 @@ impl Shares {
     /// Ends the requests to drivers that have ended, as long as the system runs.
     pub(crate) async fn watch(&self, clock: &dyn Environment) {
         while !self.all().is_empty() {
-            clock.sleep_until(clock.monotonic() + CHECK).await;
+            let is_used = |link: &Arc<Link>| link.slots.lock().iter().any(|slot| *slot != Slot::Free);
+            self.issued.wait_until(|| self.all().iter().any(is_used).then_some(())).await;
+            clock.sleep_until(clock.monotonic() + LOOK).await;
             for link in self.all() {
                 if !link.has_ended.load(Ordering::Acquire) && link.channel.has_ended() {
                     link.has_ended.store(true, Ordering::Release);
@@ -115,7 +126,7 @@ fn alive(links: &SpinLock<Vec<(String, Arc<Link>)>>, (name, link): (String, Arc<
     if !link.channel.has_ended() {
         return Ok(link);
     }
-    let link = Link::open(&name, link.usable).map_err(|_| Error::EIO)?;
+    let link = Link::open(&name, link.usable, &link.issued).map_err(|_| Error::EIO)?;
     links.lock().iter_mut().filter(|(other, _)| *other == name).for_each(|other| other.1 = link.clone());
     Ok(link)
 }
@@ -148,6 +159,8 @@ pub(crate) struct DiskFileServers<L> {
     pub(crate) shares: Arc<Shares>,
     /// Runs the tasks that serve the disks.
     pub(crate) machine: L4Machine,
+    /// The source of time.
+    pub(crate) clock: Arc<dyn Environment>,
     /// Writes to the log.
     pub(crate) log: L,
 }
@@ -158,22 +171,45 @@ impl<L: Fn(core::fmt::Arguments<'_>) + Send + Sync> FileServers for DiskFileServ
         if all.is_empty() {
             return Err(Error::ENODEV);
         }
-        for found in all {
-            if found.1.is_busy.load(Ordering::Acquire) && !found.1.channel.has_ended() {
-                continue;
+        for (name, link) in all {
+            // A server that has ended is that of a file system which waits for the next one, or is
+            // unmounted.
+            let is_free = !link.is_busy.load(Ordering::Acquire);
+            if is_free && (!link.channel.has_ended() || link.renew(&name).is_ok()) {
+                match self.use_link(link, DiskService::new(device.clone())) {
+                    Err(Error::EBUSY) => {}
+                    result => return result,
+                }
             }
-            let Ok(link) = alive(&self.shares.disk_links, found) else { continue };
-            if link.is_busy.swap(true, Ordering::AcqRel) {
-                continue;
-            }
-            let user = Arc::new(User(link.clone()));
-            let service = DiskService::new(device.clone());
-            let spawned = self
-                .machine
-                .spawn(self.machine.current_worker(), serve_disk(link, service, Arc::downgrade(&user)));
-            return spawned.map(|_| user as Arc<dyn Transport>).map_err(|_| Error::ENOMEM);
         }
         Err(Error::EBUSY)
+    }
+
+    fn connect_again<'a>(&'a self, device: &'a Device) -> BoxFuture<'a, Result<Arc<dyn Transport>>> {
+        Box::pin(async move {
+            let mut found = Err(Error::EIO);
+            let attempt = || {
+                let all = self.shares.disk_links.lock().clone();
+                let ended = |link: &Link| !link.is_busy.load(Ordering::Acquire) && link.channel.has_ended();
+                let mut refused = Status::InUse;
+                for (name, link) in all.into_iter().filter(|(_, link)| ended(link)) {
+                    match link.renew(&name) {
+                        Ok(()) => {
+                            found = self.use_link(link, DiskService::again(device.clone()));
+                            return Ok(());
+                        }
+                        Err(status) => refused = status,
+                    }
+                }
+                Err(refused)
+            };
+            if again::connect(&*self.clock, attempt).await { found } else { Err(Error::EIO) }
+        })
+    }
+
+    fn spawn(&self, task: BoxFuture<'static, ()>) -> Result<()> {
+        let spawned = self.machine.spawn(self.machine.current_worker(), task);
+        spawned.map(drop).map_err(|_| Error::ENOMEM)
     }
 
     fn log(&self, message: core::fmt::Arguments<'_>) {
@@ -181,17 +217,42 @@ impl<L: Fn(core::fmt::Arguments<'_>) + Send + Sync> FileServers for DiskFileServ
     }
 }
 
+impl<L> DiskFileServers<L> {
+    /// Takes a link to a server, whose disk is served from now on. `EBUSY`: another has taken it.
+    fn use_link(&self, link: Arc<Link>, service: DiskService) -> Result<Arc<dyn Transport>> {
+        if link.is_busy.swap(true, Ordering::AcqRel) {
+            return Err(Error::EBUSY);
+        }
+        let user = Arc::new(User(link.clone()));
+        link.is_served.store(true, Ordering::Release);
+        let task = serve_disk(Serving(link), service, Arc::downgrade(&user));
+        let spawned = self.machine.spawn(self.machine.current_worker(), task);
+        spawned.map(|_| user as Arc<dyn Transport>).map_err(|_| Error::ENOMEM)
+    }
+}
+
+/// A link to a server whose disk is served until this is dropped.
+struct Serving(Arc<Link>);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.0.is_served.store(false, Ordering::Release);
+    }
+}
+
 /// Answers what a file server asks for its disk, until the file system is unmounted or the server
 /// ends.
-async fn serve_disk(link: Arc<Link>, service: DiskService, user: Weak<User>) {
+async fn serve_disk(serving: Serving, service: DiskService, user: Weak<User>) {
+    let link = &serving.0;
     loop {
-        let asked = until_ready(&link.queue, Readiness::READ, || match link.channel.asked() {
-            Some(asked) => Ok(Some(asked)),
-            None if link.has_ended.load(Ordering::Acquire) || user.strong_count() == 0 => Ok(None),
-            None => Err(AttemptError::WouldBlock),
+        let asked = until_ready(&link.queue, Readiness::READ, || {
+            if link.has_ended.load(Ordering::Acquire) || user.strong_count() == 0 {
+                return Ok(None);
+            }
+            link.channel.asked().map(Some).ok_or(AttemptError::WouldBlock)
         });
         let Ok(Some(asked)) = asked.await else { return };
-        let (done, data) = answer(&link, &service, asked).await;
+        let (done, data) = answer(link, &service, asked).await;
         link.channel.answer_asked(done, &data);
     }
 }
@@ -228,6 +289,10 @@ impl Transport for User {
     fn exchange(&self, request: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>>> {
         Box::pin(self.0.exchange(request))
     }
+
+    fn has_ended(&self) -> bool {
+        self.0.has_ended.load(Ordering::Acquire)
+    }
 }
 
 /// A slot that a request has, and whether the driver may still answer it.
@@ -246,7 +311,7 @@ impl Drop for Taken<'_> {
 
 impl Link {
     /// Opens the channel to a server; the first `usable` slots are for requests.
-    fn open(name: &str, usable: usize) -> Result<Arc<Link>, Status> {
+    fn open(name: &str, usable: usize, issued: &Arc<WaitQueue>) -> Result<Arc<Link>, Status> {
         // Each driver, also one that was started again, shares memory after that of the one before.
         static NEXT: AtomicU64 = AtomicU64::new(places::SHARES);
         // Relaxed ordering: the addresses have to be different, and order nothing else.
@@ -259,7 +324,21 @@ impl Link {
             queue: PollQueue::new(),
             has_ended: AtomicBool::new(false),
             is_busy: AtomicBool::new(false),
+            is_served: AtomicBool::new(false),
+            issued: issued.clone(),
         }))
+    }
+
+    /// Connects with the server that was started in place of the one that has ended. `InUse`: not
+    /// all that was asked for the disk is carried out yet, or none has ended.
+    fn renew(&self, name: &str) -> Result<(), Status> {
+        if self.is_served.load(Ordering::Acquire) {
+            return Err(Status::InUse);
+        }
+        self.channel.open_again(name, l4::utcb::my_global_id(), places::SHARE_NEWS)?;
+        *self.slots.lock() = [Slot::Free; SLOTS];
+        self.has_ended.store(false, Ordering::Release);
+        Ok(())
     }
 
     async fn exchange(&self, mut request: Vec<u8>) -> Result<Vec<u8>> {
@@ -275,6 +354,7 @@ impl Link {
         }
         self.channel.send(slot.number, &request);
         slot.is_sent = true;
+        self.issued.wake_one();
         let length = self.answer(slot.number).await?;
         let mut reply = Vec::new();
         reply.try_reserve_exact(length).map_err(|_| Error::ENOMEM)?;

@@ -12,11 +12,13 @@
 //! | `names` | operations on directories, the names that are kept |
 //! | `extended` | extended attributes |
 //! | `service` | the disk, as the file server uses it |
+//! | `restart` | the way to a file server that may end: what it has lost is given again |
 
 mod data;
 mod extended;
 mod names;
 mod node;
+mod restart;
 mod service;
 
 pub use service::{DiskService, Operation};
@@ -25,7 +27,7 @@ use crate::disk::Device;
 use crate::sync::{Mutex, SpinLock};
 use crate::v9fs::{Fid, Session, Transport, load_status};
 use crate::vfs::{DeviceNumber, FileSystem, FileSystemStatus, FileSystemType, MemoryProvider, VnodeRef};
-use crate::{Environment, Error, MaybeReady, Result};
+use crate::{BoxFuture, Environment, Error, MaybeReady, Result};
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::sync::{Arc, Weak};
@@ -39,6 +41,13 @@ pub trait FileServers: Send + Sync {
     /// The way to a file server that is free, whose disk is `device` from now on. `ENODEV`: there
     /// is no file server; `EBUSY`: all have a file system.
     fn connect(&self, device: &Device) -> Result<Arc<dyn Transport>>;
+
+    /// The way to a file server that is started in place of one that has ended, for which the
+    /// result waits. An error: none is started any more.
+    fn connect_again<'a>(&'a self, device: &'a Device) -> BoxFuture<'a, Result<Arc<dyn Transport>>>;
+
+    /// Runs a task, which nothing waits for.
+    fn spawn(&self, task: BoxFuture<'static, ()>) -> Result<()>;
 
     /// Says something to the administrator of the system.
     fn log(&self, message: core::fmt::Arguments<'_>);
@@ -136,11 +145,10 @@ struct Dirty {
 
 impl Ext4 {
     async fn mount(of: &Ext4Type, device: &Device, read_only: bool) -> Result<Arc<Node>> {
-        let session = Session::begin(of.servers.connect(device)?).await?;
+        let session = Session::begin(restart::Way::to(of, device)?).await?;
         let fid = session.fid();
-        let now = of.environment.realtime();
-        let time = (now.seconds.max(0) as u64).saturating_mul(1_000_000_000) + u64::from(now.nanoseconds);
-        let reply = session.call(&Call::Mount { fid: fid.number, read_only, time }).await?;
+        let time = restart::now(&*of.environment);
+        let reply = session.call(&Call::Mount { fid: fid.number, read_only, resume: false, time }).await?;
         reply.read(|body| {
             body.mounted().map(|mounted| {
                 mounted.map(drop).map_err(|(number, why)| {

@@ -34,6 +34,13 @@ impl DiskService {
         DiskService { device, written: SpinLock::new(Vec::new()) }
     }
 
+    /// The service for this device after another one: the first flush brings to the disk what that
+    /// one has written, too.
+    pub fn again(device: Device) -> DiskService {
+        let written = SpinLock::new(alloc::vec![device.range()]);
+        DiskService { device, written }
+    }
+
     /// The size of the device in bytes.
     pub fn size(&self) -> u64 {
         self.device.size()

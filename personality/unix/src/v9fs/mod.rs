@@ -47,6 +47,11 @@ pub trait Transport: Send + Sync {
     /// future is dropped, the server may carry out the request nevertheless. `EIO` if there is no
     /// reply: the server is gone.
     fn exchange(&self, request: Vec<u8>) -> BoxFuture<'_, Result<Vec<u8>>>;
+
+    /// Whether there is no reply any more because the server has ended.
+    fn has_ended(&self) -> bool {
+        false
+    }
 }
 
 /// The servers that a system reaches, by name.

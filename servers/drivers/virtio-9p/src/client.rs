@@ -1,7 +1,8 @@
 //! The client's side of a channel of messages. No function but [`open`] waits for the driver.
 
-use crate::area::{Area, FREE, MESSAGE, REFUSED, REPLY, REQUEST, SIZE, get, put};
+use crate::area::{Area, FREE, MESSAGE, REFUSED, REPLY, REQUEST, SIZE, SLOTS, get, put};
 use crate::disk_slot;
+use direct::Error;
 use driver::connection::Connection;
 use interfaces::file_channel::Client;
 use l4::direct::Direct;
@@ -10,6 +11,9 @@ use rt::root::Status;
 
 /// The longest tag in bytes.
 pub const TAG: usize = 32;
+
+/// The tag in words, as the server says it.
+type Words = (u64, u64, u64, u64);
 
 /// The client's end of a channel.
 #[derive(Debug)]
@@ -29,18 +33,26 @@ pub struct Channel {
 /// another server has it. `InvalidArgument`, `QuotaExceeded`, `NoMemory`: root's status for the
 /// shared memory.
 pub fn open(name: &str, address: u64, thread: ThreadId, bits: u64) -> Result<Channel, Status> {
-    let attach = |to, share| {
-        Client { transport: &mut Direct::default(), to }.file_channel_attach(share, thread.raw(), bits)
-    };
-    let (connection, words) = Connection::open(name, address, SIZE, attach)?;
-    let mut tag = [0; TAG];
-    for (bytes, word) in tag.chunks_mut(8).zip([words.0, words.1, words.2, words.3]) {
-        bytes.copy_from_slice(&word.to_le_bytes());
-    }
+    let (connection, words) = Connection::open(name, address, SIZE, attach(thread, bits))?;
+    let tag = tag_of(words);
     #[allow(unsafe_code, reason = "the shared memory is root's, not a Rust object")]
     // SAFETY: root has mapped the memory there for these two servers, as long as this one lives.
     let area = unsafe { Area::at(address) };
     Ok(Channel { connection, area, tag })
+}
+
+fn attach(thread: ThreadId, bits: u64) -> impl Fn(ThreadId, u64) -> Result<Words, Error> {
+    move |to, share| {
+        Client { transport: &mut Direct::default(), to }.file_channel_attach(share, thread.raw(), bits)
+    }
+}
+
+fn tag_of(words: Words) -> [u8; TAG] {
+    let mut tag = [0; TAG];
+    for (bytes, word) in tag.chunks_mut(8).zip([words.0, words.1, words.2, words.3]) {
+        bytes.copy_from_slice(&word.to_le_bytes());
+    }
+    tag
 }
 
 /// What a slot has for the client.
@@ -58,6 +70,21 @@ impl Channel {
     /// The name that the device has for the tree of files.
     pub fn tag(&self) -> &[u8] {
         self.tag.split(|&byte| byte == 0).next().unwrap_or_default()
+    }
+
+    /// Connects with the server that was started in place of the one that has ended. All slots are
+    /// free then, whatever they had. `thread` and `bits` are as for [`open`]. Blocks until the
+    /// server has answered; overwrites the message registers.
+    ///
+    /// # Errors
+    /// `NotFound`: the server has not registered yet, or has ended again. `InUse`: the last one has
+    /// not ended. Otherwise as for [`open`].
+    pub fn open_again(&self, name: &str, thread: ThreadId, bits: u64) -> Result<(), Status> {
+        if !self.has_ended() {
+            return Err(Status::InUse);
+        }
+        (0..SLOTS).for_each(|number| self.area.slot(number).pass(FREE, 0));
+        self.connection.open_again(name, attach(thread, bits)).map(drop)
     }
 
     /// Puts a request of at most [`MESSAGE`] bytes into a slot that the client has, and passes the

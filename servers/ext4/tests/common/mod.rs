@@ -33,6 +33,8 @@ pub struct State {
     pub log: Option<Vec<Event>>,
     /// After so many writes each write fails.
     pub writes_left: Option<u64>,
+    /// Whether a write has failed for that.
+    pub has_refused: bool,
     pub read_only: bool,
 }
 
@@ -69,8 +71,9 @@ impl BlockIo for Disk {
         let mut state = self.0.lock().unwrap();
         let start = sector.as_usize()? * SECTOR;
         assert_eq!(buffer.len(), count as usize * SECTOR);
-        if let Some(left) = &mut state.writes_left {
-            *left = left.checked_sub(1).ok_or(Ext4Error::io())?;
+        if let Some(left) = state.writes_left {
+            state.has_refused |= left == 0;
+            state.writes_left = Some(left.checked_sub(1).ok_or(Ext4Error::io())?);
         }
         let place = state.data.get_mut(start..start + buffer.len()).ok_or(Ext4Error::io())?;
         place.copy_from_slice(buffer);
@@ -221,7 +224,7 @@ impl Client {
         let server = FileServer::new(disk.clone(), Ticks::default(), MESSAGE);
         let mut client = Client { server, disk: disk.clone(), next: ROOT + 1 };
         client.call(&Call::Version { size: MESSAGE as u32 }, |body| body.version().map(drop)).unwrap();
-        let call = Call::Mount { fid: ROOT, read_only, time: BEGIN };
+        let call = Call::Mount { fid: ROOT, read_only, resume: false, time: BEGIN };
         let mounted = client.call(&call, |body| {
             body.mounted().map(|it| it.map_err(|(number, why)| (number, String::from_utf8_lossy(why).into())))
         });
@@ -230,6 +233,7 @@ impl Client {
 
     pub fn call<T>(&mut self, call: &Call<'_>, read: impl FnOnce(Body<'_>) -> Done<T>) -> Done<T> {
         let message = self.server.answer(&call.encode());
+        self.server.finish();
         reply(call.kind(), &message).and_then(read)
     }
 

@@ -1005,6 +1005,16 @@ impl<B: BlockIo> Jbd2Dev<B> {
         }
     }
 
+    /// Whether the running transaction has used less than half of its room, if there is a journal.
+    pub(crate) fn has_room(&self) -> Ext4Result<bool> {
+        let Some(system) = self.system.as_ref().filter(|_| self.journal_use) else {
+            return Ok(true);
+        };
+        let revokes = self.journal_revoke_records_per_block()?;
+        let used = Self::running_transaction_credits(system, revokes)?;
+        Ok(used < self.journal_transaction_capacity()? / 2)
+    }
+
     /// Commits and checkpoints all buffered journal transactions during unmount.
     pub fn umount_commit(&mut self) -> Ext4Result<()> {
         if !self.reserved_handles.is_empty() {

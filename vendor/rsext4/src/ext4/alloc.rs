@@ -7,12 +7,28 @@ impl Ext4FileSystem {
         block_dev: &mut Jbd2Dev<B>,
         count: u32,
     ) -> Ext4Result<Vec<AbsoluteBN>> {
+        self.alloc_blocks_at(block_dev, count, None)
+    }
+
+    /// Allocates a contiguous run of data blocks, which begins with the block `at` if there is one.
+    pub(crate) fn alloc_blocks_at<B: BlockIo>(
+        &mut self,
+        block_dev: &mut Jbd2Dev<B>,
+        count: u32,
+        at: Option<AbsoluteBN>,
+    ) -> Ext4Result<Vec<AbsoluteBN>> {
         if count == 0 {
             return Ok(Vec::new());
         }
+        let at = at
+            .map(|block| self.block_allocator.global_to_group(block).map(|it| (block, it.0, it.1)))
+            .transpose()?;
 
         for (idx, desc) in self.group_descs.iter().enumerate() {
             let group_idx = BGIndex::new(u32::try_from(idx).map_err(|_| Ext4Error::overflow())?);
+            if at.is_some_and(|(_, group, _)| group != group_idx) {
+                continue;
+            }
             let bitmap_block = AbsoluteBN::new(desc.block_bitmap());
             let cache_key = CacheKey::new_block(group_idx);
             let mut alloc_res: Result<BlockAlloc, Ext4Error> = Err(Ext4Error::no_space());
@@ -69,8 +85,10 @@ impl Ext4FileSystem {
             // crash they may be those of the file that had them.
             let per_group = u64::from(self.superblock.s_blocks_per_group);
             let first = u64::from(self.superblock.s_first_data_block) + idx as u64 * per_group;
+            let reserved = self.again.reserved.range(first..first + per_group).copied();
             let withheld: Vec<usize> = block_dev
                 .freed_since_commit(first..first + per_group)
+                .chain(reserved.filter(|_| at.is_none()))
                 .map(|block| (block - first) as usize)
                 .collect();
 
@@ -82,11 +100,22 @@ impl Ext4FileSystem {
                     for &bit in &withheld {
                         usable[bit / 8] |= 1 << (bit % 8);
                     }
-                    alloc_res = self.block_allocator.alloc_contiguous_blocks(
-                        &mut usable,
-                        group_idx,
-                        count,
-                    );
+                    alloc_res = match at {
+                        None => self.block_allocator.alloc_contiguous_blocks(
+                            &mut usable,
+                            group_idx,
+                            count,
+                        ),
+                        Some((global_block, _, block_in_group)) => {
+                            let start = block_in_group.raw() as usize;
+                            let mut bits = start..start + count as usize;
+                            let end = self.superblock.s_blocks_per_group as usize;
+                            let is_free = bits.end <= end
+                                && bits.all(|bit| usable[bit / 8] & 1 << (bit % 8) == 0);
+                            let alloc = BlockAlloc { group_idx, block_in_group, global_block };
+                            is_free.then_some(alloc).ok_or(Ext4Error::no_space())
+                        }
+                    };
                     if let Ok(allocated) = &alloc_res {
                         if let Some(bitmap) = &initialized_bitmap {
                             data.copy_from_slice(bitmap);
@@ -175,6 +204,13 @@ impl Ext4FileSystem {
             if desc.free_inodes_count() < count {
                 continue;
             }
+            let at = match self.again.inode {
+                Some(inode) => match self.inode_allocator.global_to_group(inode)? {
+                    (group, index) if group == group_idx => Some((inode, index.raw() as usize)),
+                    _ => continue,
+                },
+                None => None,
+            };
             let bitmap_block = AbsoluteBN::new(desc.inode_bitmap());
             let inode_uninit = desc.is_inode_bitmap_uninit();
             let cache_key = CacheKey::new_inode(group_idx);
@@ -207,6 +243,13 @@ impl Ext4FileSystem {
                         }
                     }
                     for _ in 0..count {
+                        if let Some((inode, bit)) = at {
+                            if candidate[bit / 8] & 1 << (bit % 8) == 0 {
+                                candidate[bit / 8] |= 1 << (bit % 8);
+                                inodes.push(inode);
+                            }
+                            continue;
+                        }
                         match self.inode_allocator.alloc_inode_in_group(
                             &mut candidate,
                             group_idx,
@@ -283,7 +326,11 @@ impl Ext4FileSystem {
                 if !inode_table_zeroed {
                     self.initialize_zeroed_inode_record(block_dev, *inode_num)?;
                 }
-                self.modify_inode_record(block_dev, *inode_num, |inode, _raw_inode| {
+                self.modify_inode_record(block_dev, *inode_num, |inode, raw_inode| {
+                    // Extended attributes of the file that had the inode may be after its fields.
+                    if let Some(rest) = raw_inode.get_mut(Ext4Inode::GOOD_OLD_INODE_SIZE as usize..) {
+                        rest.fill(0);
+                    }
                     let generation = inode.i_generation;
                     *inode = fresh;
                     inode.i_generation = generation;
@@ -635,6 +682,7 @@ mod tests {
             mounted: true,
             mmp: Default::default(),
             journal_sb_block_start: None,
+            again: Default::default(),
             system_zones: SystemZoneMap::default(),
         }
     }
@@ -685,6 +733,7 @@ mod tests {
             mounted: true,
             mmp: Default::default(),
             journal_sb_block_start: None,
+            again: Default::default(),
             system_zones,
         }
     }
@@ -731,6 +780,7 @@ mod tests {
             mounted: true,
             mmp: Default::default(),
             journal_sb_block_start: None,
+            again: Default::default(),
             system_zones: SystemZoneMap::default(),
         }
     }

@@ -36,6 +36,21 @@ pub struct Ext4FileSystem {
     pub journal_sb_block_start: Option<AbsoluteBN>,
     /// Immutable index of filesystem metadata blocks protected from file mappings.
     pub(crate) system_zones: SystemZoneMap,
+    /// What a client that gives operations again asks of the allocators.
+    pub(crate) again: Again,
+}
+
+/// What a client that gives operations again, which were carried out and lost, asks for.
+#[derive(Default)]
+pub(crate) struct Again {
+    /// The number of the running transaction when the journal had been replayed.
+    pub(crate) recovered: u32,
+    /// The number that the next new inode gets.
+    pub(crate) inode: Option<InodeNumber>,
+    /// The first block of the next data that are allocated.
+    pub(crate) block: Option<AbsoluteBN>,
+    /// Blocks that only `block` may allocate: the client has written data there.
+    pub(crate) reserved: ::alloc::collections::BTreeSet<u64>,
 }
 
 /// In-memory filesystem metadata restored when one journal handle aborts.

@@ -5,6 +5,9 @@ pub struct MountOptions {
     pub readonly: bool,
     pub replay_journal: bool,
     pub block_validity: bool,
+    /// Orphans stay, and nothing is committed, until the client has said which files it has and
+    /// has given the operations again that are lost.
+    pub resume: bool,
 }
 
 impl MountOptions {
@@ -13,6 +16,7 @@ impl MountOptions {
             readonly: false,
             replay_journal: true,
             block_validity: true,
+            resume: false,
         }
     }
 
@@ -21,6 +25,7 @@ impl MountOptions {
             readonly: true,
             replay_journal: false,
             block_validity: true,
+            resume: false,
         }
     }
 
@@ -538,6 +543,7 @@ impl Ext4FileSystem {
             mounted: true,
             mmp: super::mmp::MmpState::Disabled,
             journal_sb_block_start: None,
+            again: Default::default(),
             system_zones,
         };
 
@@ -549,14 +555,15 @@ impl Ext4FileSystem {
             fs.superblock_dirty = true;
         }
 
+        let was_dirty = fs
+            .superblock
+            .has_feature_incompat(Ext4Superblock::EXT4_FEATURE_INCOMPAT_RECOVER);
         let mount_result = (|| -> Ext4Result<()> {
             let mut journal_mapping: Option<(InodeNumber, Vec<AbsoluteBN>)> = None;
             // A normal mount only accepts an existing valid journal. The private
             // mkfs bootstrap path creates the default journal before loading it.
             {
-                let needs_recovery = fs
-                    .superblock
-                    .has_feature_incompat(Ext4Superblock::EXT4_FEATURE_INCOMPAT_RECOVER);
+                let needs_recovery = was_dirty;
                 if needs_recovery {
                     observer.event(Event::Recovery(RecoveryEvent::Required));
                 }
@@ -699,7 +706,11 @@ impl Ext4FileSystem {
             if options.readonly {
                 fs.validate_orphan_chain(block_dev)?;
             } else {
-                fs.recover_orphans(block_dev)?;
+                // The number of the first transaction of this mount.
+                fs.again.recovered = block_dev.journal_sequence().unwrap_or(0);
+                if !options.resume {
+                    fs.recover_orphans(block_dev)?;
+                }
             }
 
             // rootinode check !
@@ -798,7 +809,7 @@ impl Ext4FileSystem {
             // or bootstrap repairs are persisted before normal operation begins.
             // The superblock is written with EXT4_VALID_FS cleared so a later mount
             // can distinguish an unclean shutdown from a real EXT4_ERROR_FS state.
-            if !options.readonly {
+            if !options.readonly && !(options.resume && was_dirty) {
                 fs.mmp.refresh(
                     block_dev,
                     &fs.superblock,

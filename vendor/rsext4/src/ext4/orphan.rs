@@ -135,12 +135,29 @@ impl Ext4FileSystem {
         &mut self,
         block_dev: &mut Jbd2Dev<B>,
     ) -> Ext4Result<()> {
+        self.free_orphans(block_dev, |_| false)
+    }
+
+    /// Frees the orphans that `keep` does not say, which keep their places in the chain.
+    pub(crate) fn free_orphans<B: BlockIo>(
+        &mut self,
+        block_dev: &mut Jbd2Dev<B>,
+        keep: impl Fn(u32) -> bool,
+    ) -> Ext4Result<()> {
         self.validate_orphan_chain(block_dev)?;
         let mut visited = BTreeSet::new();
+        // The last one that was kept.
+        let mut kept = None;
         loop {
-            let Some(head) = self.checked_orphan_number(self.superblock.s_last_orphan)? else {
-                return Ok(());
+            let next = match kept {
+                None => self.checked_orphan_number(self.superblock.s_last_orphan)?,
+                Some(kept) => self.orphan_next(block_dev, kept)?,
             };
+            let Some(head) = next else { return Ok(()) };
+            if keep(head.raw()) {
+                kept = Some(head);
+                continue;
+            }
             if !visited.insert(head) {
                 return Err(Ext4Error::corrupted().with_operation("orphan:recovery_cycle"));
             }

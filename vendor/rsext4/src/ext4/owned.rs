@@ -413,6 +413,7 @@ where
                 readonly: true,
                 replay_journal: true,
                 block_validity: true,
+                resume: false,
             };
             if Ext4FileSystem::device_has_error_state(device)? {
                 Ok(read_only_replay)
@@ -1328,6 +1329,83 @@ where
             return Ok(());
         }
         self.device.umount_commit()
+    }
+
+    /// The number of the running transaction: all before it are committed. `None`: there is no
+    /// journal.
+    pub fn transaction(&self) -> Option<u32> {
+        self.device.journal_sequence().filter(|_| self.device.is_use_journal())
+    }
+
+    /// The number that the running transaction had when the file system was mounted: what was done
+    /// in this one and later ones is lost.
+    pub fn recovered_transaction(&self) -> u32 {
+        self.filesystem.again.recovered
+    }
+
+    /// Commits the running transaction if it has used half of its room, so that no operation that
+    /// fits into the other half is cut in two.
+    pub fn make_room(&mut self) -> Ext4Result<()> {
+        if self.options.readonly || self.device.has_room()? {
+            return Ok(());
+        }
+        self.sync()
+    }
+
+    /// Puts all that is changed in memory into the running transaction, and data on the device.
+    pub fn write_caches(&mut self) -> Ext4Result<()> {
+        self.ensure_writable("caches:write")?;
+        self.filesystem.write_caches(&mut self.device)
+    }
+
+    /// The next inodes that are made get this number, until there is none.
+    pub fn choose_inode(&mut self, number: Option<InodeNumber>) {
+        self.filesystem.again.inode = number;
+    }
+
+    /// Whether an inode is in use, and whether it has lost its last name.
+    pub fn inode_state(&mut self, number: InodeNumber) -> Ext4Result<Option<bool>> {
+        let used = self.filesystem.inode_is_allocated_checked(&mut self.device, number)?;
+        Ok(if used { Some(self.inode(number)?.links == 0) } else { None })
+    }
+
+    /// Keeps blocks for [`place_inode_at`](Self::place_inode_at), which no other allocation gets
+    /// until [`unreserve`](Self::unreserve).
+    pub fn reserve(&mut self, place: u64, length: u64) {
+        let block_size = self.filesystem.block_size() as u64;
+        let end = place.saturating_add(length).min(self.filesystem.superblock.blocks_count() * block_size);
+        self.filesystem.again.reserved.extend(place / block_size..end.div_ceil(block_size));
+    }
+
+    /// Gives up all blocks that are kept.
+    pub fn unreserve(&mut self) {
+        self.filesystem.again.reserved.clear();
+    }
+
+    /// As `place_inode`, at this place of the device.
+    pub fn place_inode_at(
+        &mut self,
+        number: InodeNumber,
+        offset: u64,
+        len: u64,
+        place: u64,
+    ) -> Ext4Result<()> {
+        self.ensure_writable("inode:place")?;
+        let done = crate::file::place_inode_at(
+            &mut self.device,
+            &mut self.filesystem,
+            number,
+            (offset, len),
+            place,
+        );
+        self.filesystem.again.block = None;
+        done
+    }
+
+    /// Frees the files without names, other than those that `keep` says.
+    pub fn free_orphans(&mut self, keep: impl Fn(u32) -> bool) -> Ext4Result<()> {
+        self.ensure_writable("orphan:free")?;
+        self.filesystem.free_orphans(&mut self.device, keep)
     }
 
     /// Refreshes MMP ownership after the embedding runtime's lock-free wait.

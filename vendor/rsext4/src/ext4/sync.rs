@@ -16,13 +16,21 @@ impl Ext4FileSystem {
         block_dev: &mut Jbd2Dev<B>,
         _observer: &mut O,
     ) -> Ext4Result<()> {
+        self.write_caches(block_dev)?;
+        block_dev.commit_for_filesystem_sync()?;
+        Ok(())
+    }
+
+    /// Puts all that is changed in memory into the running transaction, and data on the device.
+    pub(crate) fn write_caches<B: BlockIo>(
+        &mut self,
+        block_dev: &mut Jbd2Dev<B>,
+    ) -> Ext4Result<()> {
         self.datablock_cache.flush_all(block_dev)?;
         self.inodetable_cache.flush_all(block_dev)?;
         self.bitmap_cache.flush_all(block_dev)?;
         self.sync_group_descriptors(block_dev)?;
-        self.sync_superblock_if_dirty(block_dev)?;
-        block_dev.commit_for_filesystem_sync()?;
-        Ok(())
+        self.sync_superblock_if_dirty(block_dev)
     }
 
     /// Unmounts the filesystem after flushing all in-memory metadata.

@@ -2313,7 +2313,10 @@ fn allocate_unwritten_extent_chunk<B: BlockIo>(
         block_size,
         huge_file_feature,
     )?;
-    let blocks = alloc_contiguous_run_best_effort(device, fs, requested)?;
+    let blocks = match fs.again.block.take() {
+        Some(first) => fs.alloc_blocks_at(device, requested, Some(first))?,
+        None => alloc_contiguous_run_best_effort(device, fs, requested)?,
+    };
     let first = *blocks.first().ok_or_else(Ext4Error::no_space)?;
     if blocks
         .windows(2)
@@ -2373,6 +2376,45 @@ pub fn place_inode<B: BlockIo>(
         },
         merged: false,
     })
+}
+
+/// Gives a range space at this place of the device where it has none, as [`place_inode`] did before.
+pub fn place_inode_at<B: BlockIo>(
+    device: &mut Jbd2Dev<B>,
+    fs: &mut Ext4FileSystem,
+    inode_num: InodeNumber,
+    (offset, len): (u64, u64),
+    place: u64,
+) -> Ext4Result<()> {
+    let block_size = fs.block_size() as u64;
+    let block = |byte: u64| u32::try_from(byte / block_size).map_err(|_| Ext4Error::file_too_large());
+    let end = offset.checked_add(len).ok_or_else(Ext4Error::file_too_large)?;
+    let (begin, end) = (block(offset)?, block(end)?);
+    let mut logical = begin;
+    while logical < end {
+        let mut inode = fs.get_inode_by_num(device, inode_num)?;
+        let extent = ExtentTree::with_filesystem(&mut inode, fs, inode_num)
+            .find_extent_at_or_after(device, logical)?;
+        let physical = place / block_size + u64::from(logical - begin);
+        if let Some(extent) = extent.filter(|extent| extent.ee_block <= logical) {
+            if extent.start_block() + u64::from(logical - extent.ee_block) != physical {
+                return Err(Ext4Error::corrupted().with_operation("place:elsewhere"));
+            }
+            logical = extent.ee_block.saturating_add(extent.len()).min(end);
+            continue;
+        }
+        // One run of blocks is in one group.
+        let physical = AbsoluteBN::new(physical);
+        let (_, in_group) = fs.block_allocator.global_to_group(physical)?;
+        let left = fs.superblock.s_blocks_per_group.saturating_sub(in_group.raw()).max(1);
+        let hole_end = extent.map_or(end, |extent| extent.ee_block.min(end));
+        let run = left.min(hole_end - logical);
+        let (at, length) = (u64::from(logical) * block_size, u64::from(run) * block_size);
+        fs.again.block = Some(physical);
+        preallocate_inode(device, fs, inode_num, at, length, PreallocationOptions::KEEP_SIZE)?;
+        logical += run;
+    }
+    Ok(())
 }
 
 /// Marks the unwritten extents of a range as written, whose data are on the device, and makes the

@@ -47,7 +47,7 @@ pub use extent_map::{
 };
 pub use io::{
     PreallocationOptions, RangeOperation, ZeroRangeOptions, collapse_range_inode,
-    insert_range_inode, mark_inode_written, operate_inode_range, place_inode, preallocate_inode, punch_hole_inode, read_file,
+    insert_range_inode, mark_inode_written, operate_inode_range, place_inode, place_inode_at, preallocate_inode, punch_hole_inode, read_file,
     read_inode_data_into, truncate, truncate_inode, write_file, write_inode_data, zero_range_inode,
 };
 pub(crate) use io::{recover_linked_truncate_inode, truncate_inode_for_reap};
