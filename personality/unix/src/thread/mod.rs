@@ -280,7 +280,7 @@ impl<M: Machine> System<M> {
 
     /// What all memory for programs and files is used for.
     pub fn memory_use(&self) -> MemoryUse {
-        let VmStatistics { free, active, inactive, wired } = self.vm().statistics();
+        let VmStatistics { free, active, inactive, wired, .. } = self.vm().statistics();
         let [free, active, inactive, wired] = [free, active, inactive, wired].map(u64::from);
         MemoryUse { free, active, inactive, wired, server: self.host().borrowed_memory() / PAGE }
     }
