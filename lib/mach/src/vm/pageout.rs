@@ -293,11 +293,15 @@ impl<M: Machine> Vm<M> {
             self.free_clean_page(&mut state, index, slot);
             return true;
         }
-        // The page goes to the end of the queue, whether it can be written or not.
-        self.queues.lock().move_to(frame, Queue::Inactive);
-        if let Some(pager) = self.pager_for(&object, &mut state) {
-            self.write_run(&object, &mut state, pager, index..u64::MAX, Purpose::Take);
-        }
+        // A page that is being written goes to the end of the queue. One that cannot be written goes
+        // to the active pages: otherwise such pages alone would be inactive at last, and clean
+        // pages would not be found among the others.
+        let written = match self.pager_for(&object, &mut state) {
+            Some(pager) => self.write_run(&object, &mut state, pager, index..u64::MAX, Purpose::Take),
+            None => 0,
+        };
+        let queue = if written > 0 { Queue::Inactive } else { Queue::Active };
+        self.queues.lock().move_to(frame, queue);
         false
     }
 
