@@ -3,9 +3,8 @@
  *     swap fill MIB       touches so much memory, and finds all of it as it was left, twice
  *     swap forked MIB     the same, with children that change and verify their copies meanwhile
  *     swap shared MIB     shared memory of several processes, anonymous, of System V and of files
- *     swap locked MIB     locked memory is in memory, however much other memory is used
  *     swap freed MIB      memory that is given back and unmapped leaves swap space
- *     swap calls          what swapon and swapoff refuse
+ *     swap calls DEV DIR  what swapon and swapoff refuse
  *     swap hungry         allocates until it is killed
  *     swap hold MIB FILE  touches so much memory, makes FILE, waits until FILE is gone, verifies
  *
@@ -175,26 +174,6 @@ static void test_shared(void)
     report("read finds what was written through a mapping", count);
 }
 
-static void test_locked(void)
-{
-    size_t size = 8 * MIB, all = pages;
-    char *locked = map(size, MAP_PRIVATE);
-    if (mlock(locked, size))
-        perror("mlock");
-    pages = size / PAGE;
-    fill(locked, 6);
-    pages = all;
-    char *memory = map(pages * PAGE, MAP_PRIVATE);
-    fill(memory, 7);
-    size_t out = 0;
-    unsigned char resident[8 * MIB / PAGE];
-    mincore(locked, size, resident);
-    for (size_t index = 0; index < size / PAGE; index++)
-        out += !(resident[index] & 1);
-    report("locked pages are in memory", out);
-    report("the others are as they were left", wrong(memory, 7));
-}
-
 static void test_freed(void)
 {
     char *memory = map(pages * PAGE, MAP_PRIVATE);
@@ -281,8 +260,6 @@ int main(int count, char **arguments)
         test_forked();
     else if (!strcmp(test, "shared"))
         test_shared();
-    else if (!strcmp(test, "locked"))
-        test_locked();
     else if (!strcmp(test, "freed"))
         test_freed();
     else if (!strcmp(test, "calls") && count > 3)

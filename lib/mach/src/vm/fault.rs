@@ -141,6 +141,11 @@ impl<M: Machine> From<KernError> for Blocked<M> {
 pub(super) type Step<M, T> = Result<T, Blocked<M>>;
 
 impl<M: Machine> Blocked<M> {
+    /// Whether there is no frame.
+    pub(super) fn is_shortage(&self) -> bool {
+        matches!(self, Self::Wait(Pause::Memory(_)))
+    }
+
     /// Waits until another attempt is worthwhile. No lock may be held.
     pub(super) async fn wait(self, vm: &Arc<Vm<M>>) -> KernResult {
         match self {

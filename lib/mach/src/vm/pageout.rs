@@ -35,6 +35,8 @@ const RUN: usize = 16;
 const SWAPPING: u64 = 128;
 /// How long a task that needs memory waits for a pager that is busy writing, in microseconds.
 const PATIENCE: u64 = 2_000_000;
+/// How many page-outs may fail while it waits, and none succeeds.
+const FAILURES: u64 = 64;
 /// How much longer it waits for the default pager.
 const SWAP_PATIENCE: u64 = 30_000_000;
 
@@ -110,12 +112,13 @@ impl<M: Machine> Vm<M> {
         let is_free = || self.free_count() > kept || privileged && self.queues.lock().reserve_count() > 0;
         let mut deadline = self.machine.now() + PATIENCE;
         let mut written = self.laundry.written.load(Ordering::Relaxed);
-        let mut idle_passes = 0;
+        let (mut idle_passes, mut failures) = (0, 0);
         loop {
             // While pagers take pages, others may get the frames first.
             let now_written = self.laundry.written.load(Ordering::Relaxed);
             if now_written != written {
                 (written, deadline) = (now_written, self.machine.now() + PATIENCE);
+                failures = 0;
             }
             // The count is read before free memory is checked, so a write that ends after the check
             // is noticed.
@@ -136,7 +139,14 @@ impl<M: Machine> Vm<M> {
             let freed = self.memory_freed.wait_until(|| is_free().then_some(()));
             let in_time =
                 self.beside_laundry(self.until(deadline, either(freed, self.write_end(before)))).await;
+            let ended = self.laundry.finished.load(Ordering::Acquire) - before;
+            if self.laundry.written.load(Ordering::Relaxed) == written {
+                failures += ended;
+            }
             // Page-outs that fail would otherwise keep this loop running.
+            if failures > FAILURES {
+                return Err(KernError::ResourceShortage);
+            }
             if !in_time || self.machine.now() >= deadline {
                 let swapping = self.laundry.swapping.load(Ordering::Relaxed) > 0;
                 if !swapping || self.machine.now() >= deadline + SWAP_PATIENCE {

@@ -299,6 +299,9 @@ impl Caller<'_> {
         let swap = &self.vfs.swap;
         let vnode = self.find(&At::Current, path, true).await?.location.vnode;
         let _changing = swap.changing.lock().await;
+        if vnode.file_type() == FileType::Directory {
+            return Err(Error::EISDIR);
+        }
         let area = source_of(&vnode).and_then(|source| swap.find(&source)).ok_or(Error::EINVAL)?;
         swap.close(&area);
         let mut closing = Closing { swap, area, is_empty: false };
