@@ -1,6 +1,7 @@
 //! Tests of several programs at a time, over slow pagers and with little memory. They are cancelled
 //! and terminated at random points. The memory of the others must be right, and nothing may leak.
 
+#[allow(dead_code, reason = "the model asks more of the pagers")]
 #[path = "model/pagers.rs"]
 mod pagers;
 
@@ -103,7 +104,7 @@ async fn program(
 fn run(seed: u64, with_daemon: bool) {
     let machine = Simulated::new(FRAMES);
     let vm = Vm::with_settings(machine.clone(), settings()).unwrap();
-    vm.set_default_pager(Arc::new(Swap { delay: 30 }));
+    vm.set_default_pager(Swap::new(30, usize::MAX / 2));
     let mut executor = Executor::new(machine.clone());
     let random = Random::new(seed);
     let daemon = with_daemon.then(|| executor.spawn(vm.clone().page_out_daemon()));
@@ -260,7 +261,7 @@ fn more_than_memory_cannot_be_wired() {
     const OTHERS: u64 = 20;
     let machine = Simulated::new(FRAMES);
     let vm = Vm::with_settings(machine.clone(), settings()).unwrap();
-    vm.set_default_pager(Arc::new(Swap { delay: 30 }));
+    vm.set_default_pager(Swap::new(30, usize::MAX / 2));
     let mut executor = Executor::new(machine.clone());
     let map = executor.block_on(VmMap::new(&vm, PAGE_SIZE, 1 << 40)).unwrap();
     let size = u64::from(FRAMES) * PAGE_SIZE;
@@ -334,7 +335,7 @@ fn programs_on_several_processors_meet_in_objects_and_queues() {
     for seed in 1..=8u64 {
         let machine = Simulated::new(FRAMES);
         let vm = Vm::with_settings(machine.clone(), settings()).unwrap();
-        vm.set_default_pager(Arc::new(Swap { delay: 30 }));
+        vm.set_default_pager(Swap::new(30, usize::MAX / 2));
         let size = FILE_PAGES * PAGE_SIZE;
         let file =
             VmObject::paged(&vm, FilePager::new(vec![0; size as usize], 20), size, CopyStrategy::Delay)
@@ -379,7 +380,7 @@ fn programs_on_several_processors_meet_in_objects_and_queues() {
 fn the_daemon_keeps_memory_free() {
     let machine = Simulated::new(64);
     let vm = Vm::with_settings(machine.clone(), Settings { free_target: 20, ..settings() }).unwrap();
-    vm.set_default_pager(Arc::new(Swap { delay: 30 }));
+    vm.set_default_pager(Swap::new(30, usize::MAX / 2));
     let mut executor = Executor::new(machine.clone());
     let daemon = executor.spawn(vm.clone().page_out_daemon());
     let map = executor.block_on(VmMap::new(&vm, PAGE_SIZE, 1 << 40)).unwrap();

@@ -31,16 +31,25 @@ proptest! {
 
     #[test]
     fn memory_is_as_the_model_says(steps in steps(), large_pages in any::<bool>()) {
-        run(&steps, Conditions { frames: 4096, swap: false, large_pages });
+        run(&steps, Conditions { frames: 4096, swap: None, large_pages });
     }
 
     #[test]
     fn memory_is_as_the_model_says_under_pressure(steps in steps(), large_pages in any::<bool>()) {
-        run(&steps, Conditions { frames: 24, swap: true, large_pages });
+        run(&steps, Conditions { frames: 24, swap: Some(1 << 20), large_pages });
+    }
+
+    #[test]
+    fn memory_is_as_the_model_says_when_swap_space_is_full(
+        steps in steps(),
+        room in 1usize..40,
+        large_pages in any::<bool>(),
+    ) {
+        run(&steps, Conditions { frames: 24, swap: Some(room), large_pages });
     }
 
     #[test]
     fn memory_is_as_the_model_says_when_it_runs_out(steps in steps(), large_pages in any::<bool>()) {
-        run(&steps, Conditions { frames: 24, swap: false, large_pages });
+        run(&steps, Conditions { frames: 24, swap: None, large_pages });
     }
 }

@@ -79,6 +79,7 @@ pub mod schedule;
 mod seed;
 pub mod signal;
 pub mod socket;
+pub mod swap;
 pub mod sync;
 pub mod sysv;
 pub mod thread;

@@ -10,7 +10,7 @@ use l4::kip;
 use macadamia_sync::SpinLock;
 use mach::machine::{Machine, PAGE_SIZE};
 use mach::thread::PriorityRange;
-use mach::vm::{BoxFuture, DataRequest, DataReturn, DefaultPager, Pager, Settings, Vm};
+use mach::vm::{BoxFuture, DataRequest, DataReturn, DefaultPager, Pager, Settings, SwapPager, Vm, VmObject};
 use mach::{Host, KernResult, Task};
 use mach_l4::{Configuration, L4Machine, SpaceLayout};
 
@@ -110,10 +110,12 @@ type Page = Box<[u8; PAGE_SIZE as usize]>;
 struct SwapFile(SpinLock<BTreeMap<u64, Page>>);
 
 impl DefaultPager<L4Machine> for Swap {
-    fn create(&self) -> KernResult<Arc<dyn Pager<L4Machine>>> {
+    fn create(&self, _: &Arc<VmObject<L4Machine>>) -> KernResult<Arc<dyn SwapPager<L4Machine>>> {
         Ok(Arc::new(SwapFile(SpinLock::new(BTreeMap::new()))))
     }
 }
+
+impl SwapPager<L4Machine> for SwapFile {}
 
 impl Pager<L4Machine> for SwapFile {
     fn data_request<'a>(&'a self, request: DataRequest<'a, L4Machine>) -> BoxFuture<'a, KernResult<usize>> {

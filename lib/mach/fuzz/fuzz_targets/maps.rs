@@ -16,5 +16,5 @@ fuzz_target!(|data: &[u8]| {
     let Some((&conditions, steps)) = data.split_first() else { return };
     let frames = 20 + u32::from(conditions >> 2);
     let (steps, _) = steps.as_chunks::<STEP_BYTES>();
-    run(steps, Conditions { frames, swap: conditions & 1 == 1, large_pages: conditions & 2 == 2 });
+    run(steps, Conditions { frames, swap: (conditions & 1 == 1).then_some(1 << 20), large_pages: conditions & 2 == 2 });
 });

@@ -187,6 +187,9 @@ impl<M: Machine> VmObject<M> {
         if slot.has(SlotFlags::MAPPED) {
             machine.frames_protect(&[slot.frame], Protection::NONE);
         }
+        if slot.is_swapped() {
+            state.forget_swapped(index);
+        }
         state.pages.remove(machine, index);
         self.vm().free_frame(slot.frame, false);
     }
@@ -199,7 +202,7 @@ impl<M: Machine> VmObject<M> {
     }
 
     /// Waits until no pager reads or writes the page.
-    async fn page_settles(&self, page: u64) {
+    pub(super) async fn page_settles(&self, page: u64) {
         let settled = || self.first_in_transit(page, page + 1).is_none().then_some(());
         self.vm().beside_laundry(self.changed.wait_until(settled)).await
     }

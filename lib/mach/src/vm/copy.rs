@@ -128,19 +128,24 @@ fn merge<M: Machine>(
     mut below: OwnedSpinGuard<VmObject<M>, ObjectState<M>>,
 ) -> bool {
     let Some(Shadow { offset, length, .. }) = top.shadow else { return false };
-    // Pages of the object below that are in swap space belong to the upper object from now on, at
-    // the same offsets. Until all pages have been moved, both objects refer to the pager. Objects
-    // with two different pagers are not merged.
-    let swap = match (&below.backing, &top.backing) {
-        (Backing::Anonymous, _) => None,
-        (Backing::Swap(pager, at), Backing::Anonymous) => Some((pager.clone(), at + (offset << PAGE_SHIFT))),
-        (Backing::Swap(pager, at), Backing::Swap(ours, our_at))
-            if Arc::ptr_eq(pager, ours) && *our_at == at + (offset << PAGE_SHIFT) =>
-        {
-            None
+    // If the upper object has no pager, it gets that of the object below, and pages that are in
+    // swap space belong to it from now on, at the same offsets. Until all pages have been moved,
+    // both objects refer to the pager. Otherwise the pager of the upper object takes them over.
+    let (mut adopted, mut taken_from) = (None, None);
+    match (&below.backing, &top.backing) {
+        (Backing::Anonymous, Backing::Anonymous | Backing::Swap(..)) => {}
+        (Backing::Swap(pager, at), Backing::Anonymous) => {
+            adopted = Some((pager.clone(), at + (offset << PAGE_SHIFT)));
+        }
+        (Backing::Swap(pager, at), Backing::Swap(ours, our_at)) => {
+            if !Arc::ptr_eq(pager, ours) {
+                taken_from = Some((pager.clone(), *at));
+            } else if *our_at != at + (offset << PAGE_SHIFT) {
+                return false;
+            }
         }
         _ => return false,
-    };
+    }
     let other_copy = below
         .copy
         .as_ref()
@@ -148,23 +153,43 @@ fn merge<M: Machine>(
     if top.paging > 0 || below.paging > 0 || below.is_copy || other_copy {
         return false;
     }
-    if let Some((pager, at)) = swap {
+    if let Some((pager, at)) = adopted {
+        pager.moved(Arc::downgrade(object), at);
         top.backing = Backing::Swap(pager, at);
     }
     let machine = vm.machine();
     for _ in 0..COLLAPSE_STEP {
         let Some((index, slot)) = below.pages.next(0) else { break };
-        let place =
-            index.checked_sub(offset).filter(|&place| place < length && top.pages.get(place).is_none());
+        let over = index.checked_sub(offset);
+        let hidden = over.and_then(|place| top.pages.get(place));
+        let place = over.filter(|&place| place < length && hidden.is_none());
         if let Some(place) = place {
             if top.pages.insert(machine, place, slot).is_err() {
                 return false;
             }
+            if let (Some((pager, at)), Backing::Swap(ours, our_at)) = (&taken_from, &top.backing)
+                && slot.is_swapped()
+            {
+                let (from, to) = (at + (index << PAGE_SHIFT), our_at + (place << PAGE_SHIFT));
+                if !ours.take_over(&**pager, from, to) {
+                    top.pages.remove(machine, place);
+                    return false;
+                }
+            }
             if slot.is_resident() {
                 vm.queues.lock().set_owner(slot.frame, Arc::downgrade(object), place);
             }
-        } else if slot.is_resident() {
-            vm.free_frame(slot.frame, slot.wired > 0);
+        } else {
+            // If both objects have one pager, it has one page at this offset: that of the upper
+            // object, if it has one there.
+            let is_ours = taken_from.is_none() && hidden.is_some_and(|slot| slot.is_swapped());
+            if slot.is_swapped() && !is_ours {
+                below.forget_swapped(index);
+            }
+            match slot.is_resident() {
+                true => vm.free_frame(slot.frame, slot.wired > 0),
+                false => vm.count_paged_out(-1),
+            }
         }
         below.pages.remove(machine, index);
     }
@@ -195,7 +220,7 @@ pub(super) fn bypass<M: Machine>(top: &mut ObjectState<M>) {
     };
     // A copy object stays, because pages that its original gives it must be seen. An object that
     // other maps write to stays as well.
-    let may_go = matches!(below.backing, Backing::Anonymous)
+    let may_go = below.is_internal()
         && !below.is_copy
         && !below.shared
         && below.paging == 0

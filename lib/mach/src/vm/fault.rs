@@ -11,7 +11,7 @@ use macadamia_sync::{OwnedSpinGuard, SpinGuard};
 use super::object::{Backing, ObjectState, VmObject};
 use super::page_index::{PageIndex, Slot, SlotFlags};
 use super::pager::PageIn;
-use super::{Vm, control, copy};
+use super::{Vm, control, copy, swap};
 use crate::machine::{Frame, Machine, PAGE_SHIFT, PhysicalPage, Protection};
 use crate::{KernError, KernResult};
 
@@ -141,6 +141,11 @@ impl<M: Machine> From<KernError> for Blocked<M> {
 pub(super) type Step<M, T> = Result<T, Blocked<M>>;
 
 impl<M: Machine> Blocked<M> {
+    /// Whether there is no frame.
+    pub(super) fn is_shortage(&self) -> bool {
+        matches!(self, Self::Wait(Pause::Memory(_)))
+    }
+
     /// Waits until another attempt is worthwhile. No lock may be held.
     pub(super) async fn wait(self, vm: &Arc<Vm<M>>) -> KernResult {
         match self {
@@ -324,11 +329,11 @@ pub(super) fn fresh_page<M: Machine>(
 
 /// The purpose for which a page is looked up.
 #[derive(Clone, Copy)]
-struct Want {
-    access: Protection,
+pub(super) struct Want {
+    pub(super) access: Protection,
     /// How many pages are requested from a pager at a time.
-    cluster: u64,
-    privileged: bool,
+    pub(super) cluster: u64,
+    pub(super) privileged: bool,
 }
 
 /// The slot of a page if it can be used now. `None` if the object does not have the page, which may
@@ -358,7 +363,7 @@ fn resident<M: Machine>(
 
 /// Begins a page-in of `index`, and of pages after it that the pager has as well: if a device fills
 /// them, of more and more pages while the object is read from its start to its end.
-fn page_in<M: Machine>(
+pub(super) fn page_in<M: Machine>(
     vm: &Arc<Vm<M>>,
     object: &Arc<VmObject<M>>,
     state: &mut ObjectState<M>,
@@ -407,6 +412,9 @@ fn page_in<M: Machine>(
     }
     if frames.is_empty() {
         return Err(Blocked::Wait(Pause::Memory(privileged)));
+    }
+    if was_paged_out {
+        vm.count_paged_out(-(frames.len() as i64));
     }
     state.paging += 1;
     state.last_page_in.begins(index, frames.len() as u64);
@@ -579,8 +587,12 @@ fn use_top<M: Machine, R>(
     let may_write = !target.needs_copy && (write || top.copy.is_none());
     let state = &mut *top;
     let Some(slot) = state.pages.get_mut(target.index) else { return Err(KernError::Failure.into()) };
-    if write {
+    if write && !slot.has(SlotFlags::DIRTY) {
+        let was_swapped = slot.is_swapped();
         slot.flags |= SlotFlags::DIRTY;
+        if was_swapped {
+            swap::forget(&state.backing, target.index);
+        }
     }
     let clean = target.protection - Protection::WRITE;
     let dirty = if may_write { target.protection } else { clean };

@@ -12,6 +12,7 @@ use alloc::sync::Arc;
 use super::fault::{self, Target};
 use super::object::{Backing, ObjectState, VmObject};
 use super::page_index::SlotFlags;
+use super::swap;
 use crate::machine::{Frame, Machine, PAGE_SHIFT, PAGE_SIZE, Protection};
 
 impl<M: Machine> ObjectState<M> {
@@ -29,8 +30,16 @@ impl<M: Machine> ObjectState<M> {
         if slot.has(SlotFlags::BUSY | SlotFlags::PAGED_OUT) || slot.prohibited().intersects(access) {
             return None;
         }
-        slot.flags |= if write { SlotFlags::REFERENCED | SlotFlags::DIRTY } else { SlotFlags::REFERENCED };
-        Some(slot.frame)
+        slot.flags |= SlotFlags::REFERENCED;
+        let frame = slot.frame;
+        if write && !slot.has(SlotFlags::DIRTY) {
+            let was_swapped = slot.is_swapped();
+            slot.flags |= SlotFlags::DIRTY;
+            if was_swapped {
+                swap::forget(&self.backing, index);
+            }
+        }
+        Some(frame)
     }
 
     /// Whether a page without a slot is zeros, and only a frame is needed to make it.

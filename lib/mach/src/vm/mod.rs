@@ -12,6 +12,7 @@
 //! | `lend` | frames of pages for a moment, for copies from page to page |
 //! | `copy` | copy-on-write: shadows, delayed copies, collapse and bypass |
 //! | `queues`, `pageout` | active, inactive and free pages; taking pages when memory is short |
+//! | `swap` | what pages of anonymous objects have with the default pager |
 //! | `oom` | the OOM killer: what happens when no page can be taken |
 //!
 //! # Rules
@@ -75,6 +76,7 @@ mod page_index;
 mod pageout;
 pub mod pager;
 mod queues;
+mod swap;
 #[cfg(test)]
 mod tests;
 
@@ -90,7 +92,7 @@ pub use map::{
 };
 pub use object::{CopyStrategy, VmObject};
 pub use oom::{MapEnd, OomKiller};
-pub use pager::{BoxFuture, DataRequest, DataReturn, DefaultPager, Pager};
+pub use pager::{BoxFuture, DataRequest, DataReturn, DefaultPager, Pager, SwapPager};
 
 use crate::KernResult;
 use crate::machine::{Frame, Machine, PAGE_SHIFT};
@@ -137,6 +139,8 @@ pub struct Vm<M: Machine> {
     spawner: SpinLock<Option<Spawner>>,
     /// The OOM killer, which finds memory when no page can be taken.
     oom_killer: SpinLock<Option<Weak<dyn OomKiller>>>,
+    /// How many pages the default pager alone has.
+    paged_out: AtomicU64,
     next_id: AtomicU64,
 }
 
@@ -151,6 +155,8 @@ pub struct VmStatistics {
     pub inactive: u32,
     /// Pages that page-out may not take.
     pub wired: u32,
+    /// Pages that only the default pager has.
+    pub paged_out: u64,
 }
 
 impl<M: Machine> Vm<M> {
@@ -187,6 +193,7 @@ impl<M: Machine> Vm<M> {
             default_pager: SpinLock::new(None),
             spawner: SpinLock::new(None),
             oom_killer: SpinLock::new(None),
+            paged_out: AtomicU64::new(0),
             next_id: AtomicU64::new(1),
         }))
     }
@@ -213,7 +220,14 @@ impl<M: Machine> Vm<M> {
         let queues = self.queues.lock();
         let (active, inactive, wired) = queues.counts();
         let free = queues.free_count(&self.machine) + queues.reserve_count();
-        VmStatistics { free, active, inactive, wired }
+        let paged_out = self.paged_out.load(Ordering::Relaxed);
+        VmStatistics { free, active, inactive, wired, paged_out }
+    }
+
+    /// So many more pages are with the default pager alone.
+    fn count_paged_out(&self, more: i64) {
+        // Relaxed: the count is a figure, and protects nothing. Adding a negative number wraps.
+        self.paged_out.fetch_add(more as u64, Ordering::Relaxed);
     }
 
     /// How many more pages can be kept in memory together.
@@ -259,14 +273,17 @@ impl<M: Machine> Vm<M> {
     /// Frees all pages of an object that is being dropped. They must not be mapped.
     fn free_frames(&self, pages: &mut PageIndex) {
         if let Some(slot) = pages.take_only() {
-            if slot.is_resident() {
-                self.free_frame(slot.frame, slot.wired > 0);
+            match slot.is_resident() {
+                true => self.free_frame(slot.frame, slot.wired > 0),
+                false => self.count_paged_out(-1),
             }
         } else if pages.len() > 0 {
             let mut queues = None;
-            let mut count = 0u32;
+            let (mut count, mut paged_out) = (0u32, 0);
             pages.drain(&self.machine, |slot| {
-                if slot.is_resident() {
+                if !slot.is_resident() {
+                    paged_out += 1;
+                } else {
                     count += 1;
                     if u32::is_multiple_of(count, 64) {
                         // The lock is released between batches, so that other threads get it.
@@ -277,6 +294,7 @@ impl<M: Machine> Vm<M> {
                 }
             });
             drop(queues);
+            self.count_paged_out(-paged_out);
             self.memory_freed.wake_all();
         }
     }

@@ -10,7 +10,7 @@ use macadamia_sync::{SpinLock, WaitQueue};
 use super::Vm;
 use super::fault::{self, Target};
 use super::page_index::{PageIndex, Slot, SlotFlags};
-use super::pager::Pager;
+use super::pager::{Pager, SwapPager};
 use crate::machine::{Caching, Frame, Machine, PAGE_SHIFT, PAGE_SIZE, PhysicalPage, Protection};
 use crate::{KernError, KernResult};
 
@@ -32,7 +32,7 @@ pub(super) enum Backing<M: Machine> {
     Anonymous,
     /// The object is anonymous, but the pages whose slots are marked `PAGED_OUT` are with this
     /// pager, page 0 at this byte offset.
-    Swap(Arc<dyn Pager<M>>, u64),
+    Swap(Arc<dyn SwapPager<M>>, u64),
     /// A pager has the object's pages.
     Pager(Arc<dyn Pager<M>>),
     /// Device memory from this physical address on. The object has no pages.
@@ -340,7 +340,7 @@ impl<M: Machine> VmObject<M> {
 
     /// How many pages from `first` up to `end` are in memory, in this object or one below it. A
     /// page that both have may count twice, but the result is at most `end - first`.
-    pub(crate) fn resident_in(&self, first: u64, end: u64) -> u64 {
+    pub(crate) fn resident_in(self: &Arc<Self>, first: u64, end: u64) -> u64 {
         let count = |state: &ObjectState<M>, first: u64, end: u64| match &state.backing {
             Backing::Swap(..) => {
                 state.pages.range(first, end).filter(|(_, slot)| slot.is_resident()).count() as u64
@@ -422,13 +422,21 @@ impl<M: Machine> VmObject<M> {
                 }
                 slots[count] = slot;
                 count += 1;
+                if slot.is_swapped() {
+                    state.forget_swapped(index);
+                }
                 state.pages.remove(self.vm.machine(), index);
             }
             if mapped_count > 0 {
                 self.vm.machine().frames_protect(&mapped_frames[..mapped_count], Protection::NONE);
             }
             let resident = slots[..count].iter().filter(|slot| slot.is_resident());
-            resident.for_each(|slot| self.vm.free_frame(slot.frame, slot.wired > 0));
+            let mut freed = 0;
+            resident.for_each(|slot| {
+                freed += 1;
+                self.vm.free_frame(slot.frame, slot.wired > 0);
+            });
+            self.vm.count_paged_out(freed - count as i64);
             if count < slots.len() {
                 return state.pages.next(start).is_none_or(|(index, _)| index >= end);
             }

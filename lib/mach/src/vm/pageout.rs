@@ -31,8 +31,14 @@ use crate::{KernError, KernResult};
 const BATCH: usize = 32;
 /// How many pages one request to a pager writes at most.
 const RUN: usize = 16;
+/// How many pages are on their way to the default pager at least, before no more are begun.
+const SWAPPING: u64 = 128;
 /// How long a task that needs memory waits for a pager that is busy writing, in microseconds.
 const PATIENCE: u64 = 2_000_000;
+/// How many page-outs may fail while it waits, and none succeeds.
+const FAILURES: u64 = 64;
+/// How much longer it waits for the default pager.
+const SWAP_PATIENCE: u64 = 30_000_000;
 
 /// The page-outs under way.
 pub(super) struct Laundry {
@@ -41,6 +47,10 @@ pub(super) struct Laundry {
     outstanding: AtomicU64,
     /// Page-outs that have ended.
     finished: AtomicU64,
+    /// Those of them that have ended without an error.
+    written: AtomicU64,
+    /// How many pages are on their way to the default pager.
+    swapping: AtomicU64,
     /// Woken when a write has ended, or a task has stopped polling the futures.
     changed: WaitQueue,
 }
@@ -51,6 +61,8 @@ impl Laundry {
             futures: SpinLock::new(Vec::new()),
             outstanding: AtomicU64::new(0),
             finished: AtomicU64::new(0),
+            written: AtomicU64::new(0),
+            swapping: AtomicU64::new(0),
             changed: WaitQueue::new(),
         }
     }
@@ -84,26 +96,35 @@ impl<M: Machine> Vm<M> {
     /// `ResourceShortage`: no page can be taken, and the OOM killer finds no memory.
     pub(super) async fn wait_for_memory(self: &Arc<Self>, privileged: bool) -> KernResult {
         loop {
-            match self.wait_for_page(privileged).await {
+            match self.wait_for_page(privileged, 0).await {
                 Err(KernError::ResourceShortage) if self.made_room().await => {}
                 done => return done,
             }
         }
     }
 
-    /// Waits until a frame may be free, taking pages if none is.
+    /// Waits until a frame may be free, taking pages if none is. More than `kept` frames must be
+    /// free then.
     ///
     /// # Errors
     /// `ResourceShortage`: no page can be taken.
-    async fn wait_for_page(self: &Arc<Self>, privileged: bool) -> KernResult {
-        let is_free = || self.free_count() > 0 || privileged && self.queues.lock().reserve_count() > 0;
-        let deadline = self.machine.now() + PATIENCE;
-        let mut idle_passes = 0;
+    pub(super) async fn wait_for_page(self: &Arc<Self>, privileged: bool, kept: u32) -> KernResult {
+        let is_free = || self.free_count() > kept || privileged && self.queues.lock().reserve_count() > 0;
+        let mut deadline = self.machine.now() + PATIENCE;
+        let mut written = self.laundry.written.load(Ordering::Relaxed);
+        let (mut idle_passes, mut failures) = (0, 0);
         loop {
+            // While pagers take pages, others may get the frames first.
+            let now_written = self.laundry.written.load(Ordering::Relaxed);
+            if now_written != written {
+                (written, deadline) = (now_written, self.machine.now() + PATIENCE);
+                failures = 0;
+            }
             // The count is read before free memory is checked, so a write that ends after the check
             // is noticed.
             let before = self.laundry.finished.load(Ordering::Acquire);
-            if is_free() || self.take_pages(1) > 0 {
+            let wanted = || (kept + 1).saturating_sub(self.free_count()).max(1);
+            if is_free() || self.take_pages(wanted()) > 0 && (kept == 0 || is_free()) {
                 return Ok(());
             }
             if self.laundry.outstanding.load(Ordering::Relaxed) == 0 {
@@ -118,9 +139,22 @@ impl<M: Machine> Vm<M> {
             let freed = self.memory_freed.wait_until(|| is_free().then_some(()));
             let in_time =
                 self.beside_laundry(self.until(deadline, either(freed, self.write_end(before)))).await;
+            let ended = self.laundry.finished.load(Ordering::Acquire) - before;
+            if self.laundry.written.load(Ordering::Relaxed) == written {
+                failures += ended;
+            }
             // Page-outs that fail would otherwise keep this loop running.
-            if !in_time || self.machine.now() >= deadline {
+            if failures > FAILURES {
                 return Err(KernError::ResourceShortage);
+            }
+            if !in_time || self.machine.now() >= deadline {
+                let swapping = self.laundry.swapping.load(Ordering::Relaxed) > 0;
+                if !swapping || self.machine.now() >= deadline + SWAP_PATIENCE {
+                    return Err(KernError::ResourceShortage);
+                }
+                // Swap space takes what it has room for, or reports an error. If it is slow, that
+                // is no reason to end a program.
+                self.until(self.machine.now() + PATIENCE, self.write_end(before)).await;
             }
         }
     }
@@ -200,7 +234,11 @@ impl<M: Machine> Vm<M> {
         // Every page is tried once. A page that was just used is not taken, since it is better to
         // wait for those that are being written.
         let mut rounds = (active + inactive) as usize / BATCH + 1;
-        while taken < wanted && rounds > 0 {
+        // As many pages as are wanted, and no more, are on their way to the default pager: each
+        // takes memory of the server, and may be used again before its turn.
+        let most_swapping = u64::from(wanted).max(SWAPPING);
+        let swapping = || self.laundry.swapping.load(Ordering::Relaxed);
+        while taken < wanted && rounds > 0 && swapping() < most_swapping {
             rounds -= 1;
             self.age_pages();
             let (mut frames, mut status) = ([Frame(0); BATCH], [PageStatus::empty(); BATCH]);
@@ -265,11 +303,15 @@ impl<M: Machine> Vm<M> {
             self.free_clean_page(&mut state, index, slot);
             return true;
         }
-        // The page goes to the end of the queue, whether it can be written or not.
-        self.queues.lock().move_to(frame, Queue::Inactive);
-        if let Some(pager) = self.pager_for(&mut state) {
-            self.write_run(&object, &mut state, pager, index..u64::MAX, Purpose::Take);
-        }
+        // A page that is being written goes to the end of the queue. One that cannot be written goes
+        // to the active pages: otherwise such pages alone would be inactive at last, and clean
+        // pages would not be found among the others.
+        let written = match self.pager_for(&object, &mut state) {
+            Some(pager) => self.write_run(&object, &mut state, pager, index..u64::MAX, Purpose::Take),
+            None => 0,
+        };
+        let queue = if written > 0 { Queue::Inactive } else { Queue::Active };
+        self.queues.lock().move_to(frame, queue);
         false
     }
 
@@ -281,6 +323,7 @@ impl<M: Machine> Vm<M> {
         if state.is_internal() {
             if let Some(slot) = state.pages.get_mut(index) {
                 *slot = Slot::paged_out();
+                self.count_paged_out(1);
             }
         } else {
             state.pages.remove(&self.machine, index);
@@ -290,10 +333,19 @@ impl<M: Machine> Vm<M> {
 
     /// The object's pager; made by the default pager if the object has none. Returned with the byte
     /// offset of page 0 there.
-    fn pager_for(&self, state: &mut ObjectState<M>) -> Option<(Arc<dyn Pager<M>>, u64)> {
-        if matches!(state.backing, Backing::Anonymous) {
+    fn pager_for(
+        &self,
+        object: &Arc<VmObject<M>>,
+        state: &mut ObjectState<M>,
+    ) -> Option<(Arc<dyn Pager<M>>, u64)> {
+        if state.is_internal() {
             let default_pager = self.default_pager.lock().clone()?;
-            state.backing = Backing::Swap(default_pager.create().ok()?, 0);
+            if !default_pager.has_room() {
+                return None;
+            }
+            if matches!(state.backing, Backing::Anonymous) {
+                state.backing = Backing::Swap(default_pager.create(object).ok()?, 0);
+            }
         }
         state.pager()
     }
@@ -322,14 +374,26 @@ impl<M: Machine> Vm<M> {
         if frames.try_reserve_exact(RUN).is_err() {
             return 0;
         }
-        for at in range {
-            let Some(slot) = state.pages.get_mut(at) else { break };
+        let fits = |slot: Slot| {
             let dirty = slot.is_resident()
                 && slot.has(SlotFlags::DIRTY)
                 && !slot.has(SlotFlags::BUSY | SlotFlags::CLEANING);
-            if !dirty || frames.len() == most || (purpose != Purpose::Clean && slot.wired > 0) {
-                break;
+            dirty && (purpose == Purpose::Clean || slot.wired == 0)
+        };
+        let mut count =
+            range.clone().take(most).take_while(|&at| state.pages.get(at).is_some_and(fits)).count();
+        let swaps = match &state.backing {
+            Backing::Swap(swap, at) => {
+                count = swap.reserve(at + (index << PAGE_SHIFT), count);
+                true
             }
+            _ => false,
+        };
+        if count == 0 {
+            return 0;
+        }
+        for at in range.take(count) {
+            let Some(slot) = state.pages.get_mut(at) else { break };
             if slot.has(lost) {
                 revoked[revoked_count] = slot.frame;
                 revoked_count += 1;
@@ -346,7 +410,10 @@ impl<M: Machine> Vm<M> {
         state.paging += 1;
         self.laundry.outstanding.fetch_add(1, Ordering::Relaxed);
         let count = frames.len() as u64;
-        let write = Write { vm: self.clone(), object: object.clone(), first: index, frames, purpose };
+        if swaps {
+            self.laundry.swapping.fetch_add(count, Ordering::Relaxed);
+        }
+        let write = Write { vm: self.clone(), object: object.clone(), first: index, frames, purpose, swaps };
         let offset = pager_offset + (index << PAGE_SHIFT);
         let future: BoxFuture<'static, ()> = Box::pin(async move {
             let kept = write.purpose == Purpose::Clean;
@@ -388,6 +455,8 @@ struct Write<M: Machine> {
     first: u64,
     frames: Vec<Frame>,
     purpose: Purpose,
+    /// Whether the default pager gets the pages.
+    swaps: bool,
 }
 
 impl<M: Machine> Write<M> {
@@ -407,6 +476,10 @@ impl<M: Machine> Write<M> {
                     slot.flags.insert(SlotFlags::DIRTY);
                 }
                 let slot = *slot;
+                if self.swaps && slot.has(SlotFlags::DIRTY) {
+                    // What the pager has got is not the page any more, or it has not got it.
+                    state.forget_swapped(index);
+                }
                 let used = match self.purpose {
                     Purpose::Clean => true,
                     Purpose::Take => slot.wired > 0 || status.contains(PageStatus::REFERENCED),
@@ -418,6 +491,12 @@ impl<M: Machine> Write<M> {
             }
         }
         self.object.changed.wake_all();
+        if self.swaps {
+            vm.laundry.swapping.fetch_sub(self.frames.len() as u64, Ordering::Relaxed);
+        }
+        if result.is_ok() {
+            vm.laundry.written.fetch_add(1, Ordering::Relaxed);
+        }
         vm.laundry.outstanding.fetch_sub(1, Ordering::Release);
         // Release: a task that reads the new count also sees the pages' new state.
         vm.laundry.finished.fetch_add(1, Ordering::Release);
@@ -443,7 +522,9 @@ impl<M: Machine> VmObject<M> {
             let before = vm.laundry.finished.load(Ordering::Acquire);
             let waits = {
                 let mut state = self.state.lock();
-                let Some(pager) = state.pager() else { return Ok(()) };
+                // The contents of an anonymous object are nowhere else.
+                let Backing::Pager(pager) = &state.backing else { return Ok(()) };
+                let pager = (pager.clone(), 0);
                 if state.write_errors != errors {
                     return Err(KernError::MemoryError);
                 }

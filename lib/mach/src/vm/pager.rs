@@ -23,8 +23,9 @@
 //! | `destroy`, and the end of a pager's port | all its answers are errors from then on |
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::any::Any;
 use core::future::Future;
 use core::pin::Pin;
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -153,9 +154,48 @@ pub trait Pager<M: Machine>: Send + Sync {
 
 /// Keeps pages that have no pager of their own: swap space.
 pub trait DefaultPager<M: Machine>: Send + Sync {
-    /// Makes a pager for an object whose pages are to be paged out for the first time. The pager is
-    /// dropped with the object.
-    fn create(&self) -> KernResult<Arc<dyn Pager<M>>>;
+    /// Whether there may be room for a page. If not, page-out does not begin to write any.
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    /// Makes a pager for `object`, whose pages are to be paged out for the first time. Offsets in
+    /// it are offsets in the object, until it is [moved](SwapPager::moved). The object is locked.
+    /// The pager is dropped with the object.
+    fn create(&self, object: &Arc<VmObject<M>>) -> KernResult<Arc<dyn SwapPager<M>>>;
+}
+
+/// The pager of one anonymous object, made by the [default pager](DefaultPager).
+///
+/// It has the contents of pages that are paged out, and of those that were paged in and have not
+/// been changed since. The functions here are called under the lock of the object: they must not
+/// block, and not use the object.
+pub trait SwapPager<M: Machine>: Pager<M> + Any {
+    /// Sets space aside for up to `pages` pages from byte `offset` on, which are to be
+    /// [returned](Pager::data_return). Returns for how many from the first on; 0: there is no room.
+    /// What the pager has of these pages is not needed any more.
+    fn reserve(&self, offset: u64, pages: usize) -> usize {
+        let _ = offset;
+        pages
+    }
+
+    /// The page at byte `offset` is not needed any more, or its return has failed. It is not being
+    /// read or returned.
+    fn forget(&self, offset: u64) {
+        let _ = offset;
+    }
+
+    /// The pager is that of `object` from now on, whose first page is at byte `offset` of it.
+    fn moved(&self, object: Weak<VmObject<M>>, offset: u64) {
+        let _ = (object, offset);
+    }
+
+    /// Takes a page over that another pager of the same default pager has at `from_offset`, as the
+    /// page at byte `offset`. Returns false, and does nothing, if it cannot.
+    fn take_over(&self, from: &dyn SwapPager<M>, from_offset: u64, offset: u64) -> bool {
+        let _ = (from, from_offset, offset);
+        false
+    }
 }
 
 /// A page-in in progress: it owns the busy pages of the run. If it is dropped before its end, the
@@ -260,6 +300,7 @@ impl<M: Machine> PageIn<M> {
                 if self.was_paged_out {
                     if let Some(slot) = state.pages.get_mut(index) {
                         *slot = Slot::paged_out();
+                        self.vm.count_paged_out(1);
                     }
                 } else {
                     state.pages.remove(machine, index);

@@ -35,7 +35,8 @@ pub(crate) const PAGE: usize = PAGE_SIZE as usize;
 #[derive(Clone, Copy)]
 pub(crate) struct Conditions {
     pub(crate) frames: u32,
-    pub(crate) swap: bool,
+    /// For how many pages there is swap space, if there is any.
+    pub(crate) swap: Option<usize>,
     /// Whether large pages are used wherever they fit, not only where a program asks for them.
     pub(crate) large_pages: bool,
 }
@@ -89,6 +90,7 @@ struct World {
     /// Whether an operation may fail for lack of memory.
     may_run_out: bool,
     short_of_frames: bool,
+    swap: Option<Arc<Swap>>,
 }
 
 /// Runs a sequence of steps and checks all results.
@@ -100,8 +102,9 @@ pub(crate) fn run(steps: &[[u8; STEP_BYTES]], conditions: Conditions) {
     let machine = Simulated::with_large_pages(frames, LARGE_SHIFT);
     let settings = Settings { fault_around: 4, cluster: 2, free_target: 4, free_reserve: 2, large_pages };
     let vm = Vm::with_settings(machine.clone(), settings).expect("memory for the frame table");
-    if swap {
-        vm.set_default_pager(Arc::new(Swap { delay: 10 }));
+    let swap = swap.map(|room| Swap::new(10, room));
+    if let Some(swap) = &swap {
+        vm.set_default_pager(swap.clone());
     }
     let device = VmObject::device(&vm, DEVICE, DEVICE_PAGES * PAGE_SIZE, Caching::Uncached).unwrap();
     let mut world = World {
@@ -112,7 +115,8 @@ pub(crate) fn run(steps: &[[u8; STEP_BYTES]], conditions: Conditions) {
         device_pages: (0..DEVICE_PAGES).map(|_| cell(vec![0; PAGE])).collect(),
         next_byte: 1,
         may_run_out: false,
-        short_of_frames: !swap && frames < 1000,
+        short_of_frames: frames < 1000 && swap.as_ref().is_none_or(|swap| swap.room() < 1000),
+        swap: swap.clone(),
         machine: machine.clone(),
         vm: vm.clone(),
     };
@@ -126,8 +130,11 @@ pub(crate) fn run(steps: &[[u8; STEP_BYTES]], conditions: Conditions) {
     }
     world.tasks.clear();
     world.executor.block_on(vm.finish_writes());
+    let room = conditions.swap;
     drop(world);
     assert_eq!((vm.statistics().free, vm.statistics().wired), (frames, 0), "frames leaked");
+    assert_eq!(vm.statistics().paged_out, 0, "pages that are gone count as paged out");
+    assert_eq!(swap.map(|swap| swap.room()), room, "swap space leaked");
     drop(vm);
     assert_eq!(machine.free_frames(), frames, "free frames not given back");
     assert_eq!((machine.reserved(), machine.pmaps()), (0, 0), "server memory or address spaces leaked");
@@ -154,7 +161,7 @@ impl World {
         let page = u64::from(page) % PAGES;
         let count = (1 + u64::from(count) % 6).min(PAGES - page);
         self.inject(failure);
-        match operation % 24 {
+        match operation % 25 {
             0 | 1 => self.allocate(task, page, count, choice),
             2 => self.deallocate(task, page, count),
             3 => self.protect(task, page, count, choice),
@@ -174,6 +181,7 @@ impl World {
             18 => self.unwire(task, page, count),
             19 => self.map_device(task, page, count, choice, extra),
             20 => self.behavior(task, page, count, choice),
+            24 => self.swap_off(choice),
             21 | 22 => self.again(task, page, count, [choice, extra, extra_2]),
             _ => {
                 let map = &self.tasks[task].map;
@@ -182,6 +190,9 @@ impl World {
         }
         self.machine.inject(Failures::default());
         self.files.iter().for_each(|file| *file.pager.fail.lock().unwrap() = None);
+        if let Some(swap) = &self.swap {
+            swap.set_fail(None);
+        }
         let size = self.tasks[0].pages.len() as u64 * PAGE_SIZE;
         assert_eq!(self.executor.block_on(self.tasks[0].map.size()), size);
     }
@@ -195,6 +206,13 @@ impl World {
             1 => self.machine.inject(Failures { reserve: Some(after), ..Failures::default() }),
             2 => self.machine.inject(Failures { enter: Some(after), ..Failures::default() }),
             3 => self.machine.inject(Failures { allocate_frame: Some(after), ..Failures::default() }),
+            5 => {
+                if let Some(swap) = &self.swap {
+                    swap.set_fail(Some(after / 4));
+                    // What cannot be written keeps its frames.
+                    self.may_run_out = true;
+                }
+            }
             4 => self.files.iter().for_each(|file| *file.pager.fail.lock().unwrap() = Some(after / 4)),
             _ => {}
         }
@@ -219,6 +237,20 @@ impl World {
 
     fn address(page: u64) -> u64 {
         BASE + page * PAGE_SIZE
+    }
+
+    /// Brings pages back from swap space; others may go there meanwhile.
+    fn swap_off(&mut self, choice: u8) {
+        let Some(swap) = self.swap.clone() else { return };
+        for (object, pages) in swap.owners() {
+            for page in pages.into_iter().take(1 + usize::from(choice % 16)) {
+                match self.executor.block_on(object.take_back(page)) {
+                    // There are frames for a few pages only.
+                    Ok(()) | Err(KernError::ResourceShortage) => {}
+                    Err(error) => panic!("a page did not come back: {error:?}"),
+                }
+            }
+        }
     }
 
     fn all_mapped(&self, task: usize, page: u64, count: u64) -> bool {

@@ -138,8 +138,8 @@ pub(crate) async fn msync<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// mincore(2): all mapped pages are reported as resident. There is no swap space, so no program has
-/// pages that were paged out to it.
+/// mincore(2): all mapped pages are reported as resident, except for those that only swap space
+/// has.
 pub(crate) async fn mincore<M: Machine>(call: &Call<'_, M>) -> Done {
     if !call.arg(0).is_multiple_of(4096) {
         return Err(Error::EINVAL.into());
@@ -153,7 +153,15 @@ pub(crate) async fn mincore<M: Machine>(call: &Call<'_, M>) -> Done {
     while left > 0 {
         turns.step().await;
         let count = left.min(256);
-        call.write(at, &[1; 256][..count]).await?;
+        let mut resident = [1; 256];
+        let memory = call.memory();
+        let (map, first) = (memory.map(), call.arg(0) + (pages - left as u64) * 4096);
+        if map.paged_out_pages(first, first + count as u64 * 4096).await > 0 {
+            for (page, resident) in (first..).step_by(4096).zip(&mut resident[..count]) {
+                *resident = u8::from(map.paged_out_pages(page, page + 4096).await == 0);
+            }
+        }
+        call.write(at, &resident[..count]).await?;
         at += count as u64;
         left -= count;
     }

@@ -26,6 +26,7 @@ mod seccomp;
 mod signal;
 mod socket;
 mod splice;
+mod swap;
 mod system;
 mod sysv;
 mod time;
@@ -236,6 +237,8 @@ table! { call, number:
     fremovexattr: Once => boxed(path::removexattr(call, Named::Open)).await,
     mount: Changes => boxed(mount::mount(call)).await,
     umount2: Changes => boxed(mount::umount2(call)).await,
+    swapon: Changes => boxed(swap::swapon(call)).await,
+    swapoff: Changes => boxed(swap::swapoff(call)).await,
     open_tree: Changes => boxed(mount_file::open_tree(call)).await,
     move_mount: Changes => boxed(mount_file::move_mount(call)).await,
     mount_setattr: Changes => boxed(mount_file::mount_setattr(call)).await,
@@ -491,7 +494,8 @@ pub(crate) fn needs_little(number: u64) -> bool {
         number,
         // Calls that give something back, or end a process or thread.
         exit | exit_group | close | close_range | munmap | kill | tkill | tgkill | wait4 | waitid | shutdown
-            | timer_delete | inotify_rm_watch | rmdir | unlink | unlinkat | ftruncate | umount2 | reboot
+            | timer_delete | inotify_rm_watch | rmdir | unlink | unlinkat | ftruncate | umount2 | swapoff
+            | reboot
             // Calls that a program needs to go on.
             | read | readv | pread64 | write | writev | pwrite64 | lseek | rt_sigreturn | rt_sigaction
             | rt_sigprocmask | sigaltstack | futex | nanosleep | clock_nanosleep | restart_syscall | pause

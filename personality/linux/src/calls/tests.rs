@@ -50,7 +50,7 @@ const MILESTONES: [(&str, &str); 7] = [
          msgsnd msgrcv msgctl seccomp mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr \
          io_setup io_destroy io_submit io_cancel io_getevents io_pgetevents ioprio_set pivot_root adjtimex \
          clock_adjtime \
-         open_tree move_mount mount_setattr fsopen fspick fsconfig fsmount",
+         open_tree move_mount mount_setattr fsopen fspick fsconfig fsmount swapon swapoff",
     ),
 ];
 

@@ -83,6 +83,10 @@ pub struct SystemInformation {
     pub total: u64,
     /// Bytes of memory that is not used.
     pub free: u64,
+    /// Bytes of swap space.
+    pub swap_total: u64,
+    /// Bytes of swap space that is not used.
+    pub swap_free: u64,
     /// How many processes there are.
     pub processes: u16,
 }
@@ -96,6 +100,8 @@ pub fn to_sysinfo(information: &SystemInformation) -> [u8; 112] {
         .u64(24, information.loads[2])
         .u64(32, information.total)
         .u64(40, information.free)
+        .u64(64, information.swap_total)
+        .u64(72, information.swap_free)
         .u16(80, information.processes)
         .u32(104, 1)
         .done()

@@ -88,7 +88,9 @@ pub(super) async fn region_usage_text<M: Machine>(
         next = last.range.end;
         for region in &regions {
             let pages = memory.map().resident_pages(region.range.start, region.range.end).await;
-            let usage = RegionUsage::of(region, pages * (PAGE / 1024));
+            let swapped = memory.map().paged_out_pages(region.range.start, region.range.end).await;
+            let [resident, swapped] = [pages, swapped].map(|pages| pages * (PAGE / 1024));
+            let usage = RegionUsage { swapped, ..RegionUsage::of(region, resident) };
             if sum {
                 all.add(&usage);
                 continue;
@@ -125,6 +127,7 @@ struct RegionUsage {
     shared: u64,
     anonymous: u64,
     locked: u64,
+    swapped: u64,
 }
 
 impl RegionUsage {
@@ -135,6 +138,7 @@ impl RegionUsage {
             shared: if region.shared || (has_file && !region.rights.write) { resident } else { 0 },
             anonymous: if has_file || region.shared { 0 } else { resident },
             locked: if region.locked { region.length() / 1024 } else { 0 },
+            swapped: 0,
         }
     }
 
@@ -143,6 +147,7 @@ impl RegionUsage {
         self.shared += other.shared;
         self.anonymous += other.anonymous;
         self.locked += other.locked;
+        self.swapped += other.swapped;
     }
 
     fn text(&self) -> String {
@@ -155,8 +160,8 @@ impl RegionUsage {
             ("Private_Dirty", self.resident - self.shared),
             ("Referenced", self.resident),
             ("Anonymous", self.anonymous),
-            ("Swap", 0),
-            ("SwapPss", 0),
+            ("Swap", self.swapped),
+            ("SwapPss", self.swapped),
             ("Locked", self.locked),
         ];
         rows.iter()

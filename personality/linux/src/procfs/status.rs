@@ -22,6 +22,8 @@ const STRINGS_LIMIT: u64 = 1 << 20;
 struct MemoryUsage {
     /// Resident memory in KiB.
     resident: u64,
+    /// KiB that only swap space has.
+    swapped: u64,
     regions: unix::memory::Usage,
     code: (u64, u64),
     stack_start: u64,
@@ -77,8 +79,10 @@ async fn memory_usage<M: Machine>(system: &System<M>, process: ExactPid) -> Memo
     let (low, high) = memory.map().bounds();
     let resident = memory.map().resident_pages(low, high).await * (PAGE / 1024);
     system.processes().with(|table| table.note_resident(process.pid(), resident));
+    let swapped = memory.map().paged_out_pages(low, high).await * (PAGE / 1024);
     MemoryUsage {
         resident,
+        swapped,
         regions: memory.usage().await,
         code: (details.code.start, details.code.end),
         stack_start: details.stack_start,
@@ -177,7 +181,7 @@ pub(super) async fn status_text<M: Machine>(
 ) -> Result<String> {
     let (pid, id) = (subject.process.pid(), subject.id());
     let memory = memory_usage(system, subject.process).await;
-    let (memory, resident) = (memory.regions, memory.resident);
+    let (memory, resident, swapped) = (memory.regions, memory.resident, memory.swapped);
     let found = subject.find(system);
     let umask = found.as_ref().map_or(0o022, |thread| thread.directories().umask().bits());
     let affinity = found.as_ref().map_or(0, |thread| thread.machine_thread().affinity());
@@ -231,6 +235,7 @@ pub(super) async fn status_text<M: Machine>(
             line("VmData", format_args!("{:8} kB", kib(memory.data)));
             line("VmStk", format_args!("{:8} kB", kib(memory.stack)));
             line("VmExe", format_args!("{:8} kB", kib(memory.code)));
+            line("VmSwap", format_args!("{swapped:8} kB"));
         }
         line("Threads", format_args!("{}", process.thread_count()));
         let limit = process.limits.soft(Resource::PendingSignals);

@@ -13,6 +13,7 @@ use mach::Machine;
 use unix::account::Setting;
 use unix::load::Load;
 use unix::process::Pid;
+use unix::swap::AreaInformation;
 use unix::sysv::{messages, semaphores, shared_memory};
 use unix::thread::{System, Thread};
 use unix::vfs::{DeviceNumber, MountFlags};
@@ -235,7 +236,7 @@ pub(super) fn file<M: Machine>(
         "mounts" => mounts(reader),
         "partitions" => partitions(system).into(),
         "stat" => statistics(system).into(),
-        "swaps" => b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n".to_vec(),
+        "swaps" => swap_areas(&system.vfs().swap.areas()),
         "sys/fs/aio-max-nr" => format!("{}\n", crate::aio::OPERATIONS_MAXIMUM).into(),
         "sys/fs/file-max" => b"9223372036854775807\n".to_vec(),
         "sys/fs/nr_open" => b"1048576\n".to_vec(),
@@ -386,11 +387,11 @@ fn memory<M: Machine>(system: &System<M>) -> String {
         ("MemAvailable", kib(pages.free) + kib(pages.inactive)),
         ("Buffers", 0),
         ("Cached", 0),
-        ("SwapCached", 0),
+        ("SwapCached", kib(pages.swap_cached)),
         ("Active", kib(pages.active)),
         ("Inactive", kib(pages.inactive)),
-        ("SwapTotal", 0),
-        ("SwapFree", 0),
+        ("SwapTotal", kib(pages.swap.total)),
+        ("SwapFree", kib(pages.swap.free)),
         ("Shmem", 0),
         ("Slab", kib(pages.server)),
         ("SReclaimable", 0),
@@ -398,6 +399,29 @@ fn memory<M: Machine>(system: &System<M>) -> String {
     ];
     for (name, value) in rows {
         let _ = writeln!(text, "{:<16}{value:>8} kB", format!("{name}:"));
+    }
+    text
+}
+
+/// The text of /proc/swaps.
+fn swap_areas(areas: &[AreaInformation]) -> Vec<u8> {
+    let mut text = b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n".to_vec();
+    for area in areas {
+        let start = text.len();
+        for &byte in &area.path {
+            match byte {
+                b' ' | b'\t' | b'\n' | b'\\' => text.extend(format!("\\{byte:03o}").into_bytes()),
+                byte => text.push(byte),
+            }
+        }
+        // The columns are Linux'.
+        let width = 40usize.saturating_sub(text.len() - start).max(1);
+        let kind = if area.is_file { "file\t" } else { "partition" };
+        let [size, used] = [area.pages, area.used].map(|pages| pages * 4);
+        let tabs = |kib: u64| if kib < 10_000_000 { "\t\t" } else { "\t" };
+        let (after_size, after_used) = (tabs(size), tabs(used));
+        let line = format!("{:width$}{kind}\t{size}{after_size}{used}{after_used}{}\n", "", area.priority);
+        text.extend(line.into_bytes());
     }
     text
 }
@@ -417,8 +441,8 @@ fn memory_statistics<M: Machine>(system: &System<M>) -> String {
         ("nr_slab_unreclaimable", pages.server),
         ("pgpgin", 0),
         ("pgpgout", 0),
-        ("pswpin", 0),
-        ("pswpout", 0),
+        ("pswpin", pages.swap.read),
+        ("pswpout", pages.swap.written),
         ("pgfault", faults),
         ("pgmajfault", 0),
     ];

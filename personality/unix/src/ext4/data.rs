@@ -17,6 +17,8 @@
 //! is there.
 
 use super::Ext4;
+use crate::disk::Disk;
+use crate::swap::Extent;
 use crate::sync::SpinLock;
 use crate::v9fs::Fid;
 use crate::vfs::{PAGE_SIZE, Store};
@@ -24,6 +26,7 @@ use crate::{BoxFuture, Error, Result};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 use macadamia_sync::{RwLock, WriteGuard};
@@ -281,6 +284,44 @@ impl Data {
         }
         let place = on_disk(file_system, place, length).await?;
         Ok(place.map(|place| Space { length, place, is_new }))
+    }
+
+    /// Where the whole pages of the file are; holes are in no extent. `EINVAL`: not as pages.
+    pub(super) async fn extents(&self) -> Result<(Arc<Disk>, Vec<Extent>)> {
+        let file_system = self.file_system.upgrade().ok_or(Error::EIO)?;
+        let _using = self.using.read().await;
+        let (end, mut offset, mut extents) =
+            (self.size().min(u64::from(u32::MAX) * PAGE) / PAGE * PAGE, 0, Vec::<Extent>::new());
+        while offset < end {
+            let call = Call::Map { fid: self.fid.number, offset, length: end - offset };
+            let mapped = match file_system.session.call(&call).await?.read(Body::mapped) {
+                Err(Error::EOPNOTSUPP) => return Err(Error::EINVAL),
+                mapped => mapped?,
+            };
+            let (length, place) = match mapped {
+                Mapped::Hole { length } => (length, None),
+                Mapped::Unwritten { length, place } | Mapped::Data { length, place } => (length, Some(place)),
+            };
+            let length = length.min(end - offset) / PAGE * PAGE;
+            if length == 0 {
+                return Err(Error::EINVAL);
+            }
+            if let Some(place) = place {
+                let place = on_disk(&file_system, place, length).await?.ok_or(Error::EINVAL)?;
+                let (first, pages) = ((offset / PAGE) as u32, (length / PAGE) as u32);
+                match extents.last_mut() {
+                    Some(last)
+                        if last.first + last.pages == first
+                            && last.place + u64::from(last.pages) * PAGE == place =>
+                    {
+                        last.pages += pages;
+                    }
+                    _ => extents.push(Extent { first, pages, place }),
+                }
+            }
+            offset += length;
+        }
+        Ok((file_system.disk.disk.clone(), extents))
     }
 
     async fn read_to(&self, offset: u64, frames: &[Frame]) -> Result<Option<usize>> {

@@ -3,6 +3,8 @@
 use super::Ext4;
 use super::data::Data;
 use super::extended::{AttributeNames, Lists};
+use crate::disk::Disk;
+use crate::swap::Extent;
 use crate::sync::{Mutex, SpinLock};
 use crate::v9fs::{Fid, metadata, type_of};
 use crate::vfs::{
@@ -690,6 +692,13 @@ impl Vnode for Node {
 
     fn seek_data(&self, offset: u64, hole: bool) -> MaybeReady<'_, Result<u64>> {
         MaybeReady::pending(self.seek(offset, hole))
+    }
+
+    fn extents(&self) -> MaybeReady<'_, Result<(Arc<Disk>, Vec<Extent>)>> {
+        MaybeReady::pending(async move {
+            self.synchronize().await?;
+            self.regular.as_ref().ok_or(Error::EINVAL)?.data.extents().await
+        })
     }
 
     fn synchronize(&self) -> MaybeReady<'_, Result<()>> {

@@ -36,6 +36,7 @@ use crate::memory::{Memory, ObjectProvider, PAGE};
 use crate::message_queue::MessageQueues;
 use crate::process::{ExactPid, Limit, Limits, OwnNumbers, Pid, Resource};
 use crate::signal::{Fault, Signal, SignalInformation};
+use crate::swap::{SwapSpace, SwapUse};
 use crate::sync::SpinLock;
 use crate::tmpfs::{Tmpfs, TmpfsOptions};
 use crate::vfs::{Directories, MemoryProvider, Vfs};
@@ -77,6 +78,10 @@ pub struct MemoryUse {
     pub wired: u64,
     /// Pages of the server's own structures.
     pub server: u64,
+    /// The swap space.
+    pub swap: SwapUse,
+    /// Pages in memory that are in swap space, too.
+    pub swap_cached: u64,
 }
 
 impl MemoryUse {
@@ -247,6 +252,7 @@ impl<M: Machine> System<M> {
         });
         let killer: Weak<dyn OomKiller> = Arc::downgrade(&system) as Weak<_>;
         system.vm().set_oom_killer(killer);
+        system.vm().set_default_pager(Arc::new(SwapSpace(system.vfs().swap.clone())));
         system.register_file_systems();
         system
     }
@@ -280,9 +286,11 @@ impl<M: Machine> System<M> {
 
     /// What all memory for programs and files is used for.
     pub fn memory_use(&self) -> MemoryUse {
-        let VmStatistics { free, active, inactive, wired } = self.vm().statistics();
+        let VmStatistics { free, active, inactive, wired, paged_out } = self.vm().statistics();
         let [free, active, inactive, wired] = [free, active, inactive, wired].map(u64::from);
-        MemoryUse { free, active, inactive, wired, server: self.host().borrowed_memory() / PAGE }
+        let (server, swap) = (self.host().borrowed_memory() / PAGE, self.vfs().swap.usage());
+        let swap_cached = (swap.total - swap.free).saturating_sub(paged_out);
+        MemoryUse { free, active, inactive, wired, server, swap, swap_cached }
     }
 
     /// Registers the file systems that need nothing but the system.

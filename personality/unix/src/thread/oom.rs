@@ -55,7 +55,7 @@ struct Holder<M: Machine> {
     adjustment: i16,
 }
 
-/// The badness of a process with `pages` in memory, of `total`: its size in pages, changed by
+/// The badness of a process with `pages` in memory and swap space, of `total`: its size in pages, changed by
 /// `adjustment` thousandths of all memory.
 fn badness(pages: u64, adjustment: i16, total: u64) -> i64 {
     let [pages, total] = [pages, total].map(|count| i64::try_from(count).unwrap_or(i64::MAX));
@@ -87,7 +87,7 @@ impl<M: Machine> System<M> {
             return Ok(0);
         }
         let Some(memory) = memory else { return Ok(0) };
-        let badness = badness(resident(&memory).await, adjustment, total);
+        let badness = badness(size(&memory).await, adjustment, total);
         let share = badness.saturating_mul(ADJUSTMENT_UNIT) / i64::try_from(total).unwrap_or(i64::MAX);
         Ok(u64::try_from((ADJUSTMENT_UNIT + share) * 2 / 3).unwrap_or(0))
     }
@@ -153,7 +153,7 @@ impl<M: Machine> System<M> {
         let total = self.all_pages();
         let mut chosen: Option<(i64, &Holder<M>, u64)> = None;
         for holder in holders.values().filter(|holder| !holder.is_exempt && !holder.is_ending) {
-            let pages = resident(&holder.memory).await;
+            let pages = size(&holder.memory).await;
             let badness = badness(pages, holder.adjustment, total);
             // If several are equal, choose the youngest process, because the least work is lost
             // with it.
@@ -211,10 +211,10 @@ impl<M: Machine> System<M> {
     }
 }
 
-/// How many pages of an address space are in memory.
-async fn resident<M: Machine>(memory: &Memory<M>) -> u64 {
+/// How many pages of an address space are in memory or in swap space.
+async fn size<M: Machine>(memory: &Memory<M>) -> u64 {
     let (low, high) = memory.map().bounds();
-    memory.map().resident_pages(low, high).await
+    memory.map().resident_pages(low, high).await + memory.map().paged_out_pages(low, high).await
 }
 
 impl<M: Machine> Resources<M> {

@@ -185,6 +185,9 @@ impl Caller<'_> {
         if self.vfs.tree.roots_of_all().iter().any(is_mounted) {
             return Err(Error::EBUSY);
         }
+        if self.vfs.swap.uses(&device.disk, &device.range()) {
+            return Err(Error::EBUSY);
+        }
         kind.make_on(device, options, read_only).await
     }
 

@@ -56,6 +56,7 @@ use crate::namespace::UserNamespace;
 use crate::network::Network;
 use crate::privilege::PrivilegeAttribute;
 use crate::process_context::ProcessContext;
+use crate::swap::Swap;
 use crate::sync::SpinLock;
 use crate::{Environment, Error, Identity, Result};
 use alloc::collections::BTreeMap;
@@ -69,6 +70,8 @@ pub struct Vfs {
     pub environment: Arc<dyn Environment>,
     /// The disks, which have nodes in /dev.
     pub disks: Disks,
+    /// The swap space.
+    pub swap: Arc<Swap>,
     /// The abstract names of sockets, which are in no file system.
     pub(crate) sockets: crate::socket::Names,
     /// The network, with the sockets of the internet domains.
@@ -88,6 +91,7 @@ impl Vfs {
             tree,
             environment,
             disks: Disks::default(),
+            swap: Arc::default(),
             sockets: Default::default(),
             network,
             devices: SpinLock::new(BTreeMap::new()),

@@ -202,6 +202,9 @@ impl Caller<'_> {
 
     fn check_removal(&self, directory: &Location, victim: &Location) -> Result<()> {
         permitted_at(directory, self.identity, Access::WRITE | Access::EXECUTE)?;
+        if victim.vnode.hooks().is_some_and(|hooks| hooks.is_swapping()) {
+            return Err(Error::EPERM);
+        }
         check_sticky(&directory.vnode.metadata(), &victim.vnode.metadata(), self.identity)
     }
 

@@ -6,14 +6,17 @@ use super::metadata::{AttributeChange, DirectoryEntry, FileSystemStatus, FileTyp
 use super::mount::Location;
 use super::seals::{SealFlags, Seals};
 use crate::account::Account;
+use crate::disk::Disk;
 use crate::file::{FileObject, LockTable};
 use crate::process_context::ProcessContext;
+use crate::swap::Extent;
 use crate::sync::SpinLock;
 use crate::{AttemptError, Error, MaybeReady, Result, UserBuffer};
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::any::Any;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 /// A reference to a vnode.
 pub type VnodeRef = Arc<dyn Vnode>;
@@ -145,6 +148,8 @@ pub struct Hooks {
     /// How many descriptions are open for writing or, as a negative number, how many executions
     /// forbid that.
     writers: SpinLock<i32>,
+    /// Whether the file is a swap area.
+    swaps: AtomicBool,
 }
 
 impl Hooks {
@@ -182,6 +187,25 @@ impl Hooks {
     /// Counts one execution less.
     pub fn end_execution(&self) {
         *self.writers.lock() += 1;
+    }
+
+    /// The file becomes a swap area: until [`Hooks::end_swapping`] it can be neither written nor
+    /// removed. `ETXTBSY` while it has writers.
+    pub(crate) fn begin_swapping(&self) -> Result<()> {
+        self.begin_execution()?;
+        self.swaps.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The file is no swap area any more.
+    pub(crate) fn end_swapping(&self) {
+        self.swaps.store(false, Ordering::Relaxed);
+        self.end_execution();
+    }
+
+    /// Whether the file is a swap area.
+    pub(crate) fn is_swapping(&self) -> bool {
+        self.swaps.load(Ordering::Relaxed)
     }
 
     /// Whether the file is being executed.
@@ -441,6 +465,13 @@ pub trait Vnode: Any + Send + Sync {
             () if hole => Ok(size),
             () => Ok(offset),
         })
+    }
+
+    /// Where the whole pages of a regular file are on a disk, for a swap area. What was written to
+    /// the file is there. The answer is true as long as nothing changes the file's data, size or
+    /// space. Holes are in no extent. `EINVAL`: the file is on no disk, or not as pages.
+    fn extents(&self) -> MaybeReady<'_, Result<(Arc<Disk>, Vec<Extent>)>> {
+        MaybeReady::ready(Err(Error::EINVAL))
     }
 
     /// Waits until all that was written to the file is on stable storage.

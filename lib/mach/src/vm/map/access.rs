@@ -27,6 +27,9 @@ pub struct CopyFault {
     pub error: KernError,
 }
 
+/// How often one access waits for a frame before that counts as a lack of memory.
+const SHORTAGES: u32 = 256;
+
 /// A use of a page of a map. The page stays in memory meanwhile.
 trait PageUse<M: Machine> {
     /// The result of a use.
@@ -358,6 +361,7 @@ impl<M: Machine> VmMap<M> {
         access: Protection,
         mut page_use: U,
     ) -> KernResult<U::Output> {
+        let mut shortages = 0;
         loop {
             let step = match self.short_path(address, access, &mut page_use) {
                 Some(step) => step,
@@ -368,7 +372,18 @@ impl<M: Machine> VmMap<M> {
             };
             match step {
                 Ok(output) => return Ok(output),
-                Err(blocked) => blocked.wait(&self.vm).await?,
+                Err(blocked) => {
+                    shortages += u32::from(blocked.is_shortage());
+                    if shortages > SHORTAGES {
+                        // The frame that this access got was taken again each time before it had
+                        // the next one that it needs.
+                        shortages = 0;
+                        if !self.vm.made_room().await {
+                            return Err(KernError::ResourceShortage);
+                        }
+                    }
+                    blocked.wait(&self.vm).await?;
+                }
             }
         }
     }

@@ -223,6 +223,21 @@ impl<M: Machine> VmMap<M> {
     /// How many pages of the memory that is mapped from `start` up to `end` are resident, whether
     /// translations exist or not.
     pub async fn resident_pages(&self, start: u64, end: u64) -> u64 {
+        self.count_pages(start, end, VmObject::resident_in).await
+    }
+
+    /// How many pages of the memory that is mapped from `start` up to `end` only the default pager
+    /// has.
+    pub async fn paged_out_pages(&self, start: u64, end: u64) -> u64 {
+        self.count_pages(start, end, VmObject::paged_out_in).await
+    }
+
+    async fn count_pages(
+        &self,
+        start: u64,
+        end: u64,
+        count: impl Fn(&Arc<VmObject<M>>, u64, u64) -> u64,
+    ) -> u64 {
         let mut state = self.state.lock().await;
         self.settle(&mut state);
         let (mut next, mut pages) = (state.entries.find_at_or_after(start), 0);
@@ -235,7 +250,7 @@ impl<M: Machine> VmMap<M> {
             if let Some(object) = &entry.object {
                 let distance = from - state.entries.start(id);
                 let first = entry.index(distance);
-                pages += object.resident_in(first, first + ((to - from) / PAGE_SIZE));
+                pages += count(object, first, first + ((to - from) / PAGE_SIZE));
             }
             next = state.entries.next(id);
         }
