@@ -6,7 +6,8 @@
 mod common;
 mod world;
 
-use common::{Disk, Random, campaign, fsck, mkfs};
+use common::{Client, DIRECTORY, Disk, FILE, ROOT, Random, campaign, fsck, mkfs};
+use ninep::{Call, Mapped, Resume};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::atomic::Ordering;
@@ -374,5 +375,61 @@ fn without_another_file_server_requests_fail() {
     let mut names = w.list("/").unwrap();
     names.sort();
     assert_eq!(names, ["lost+found", "stored"]);
+    end(w, &disk);
+}
+
+/// What the next file server is told to choose, it chooses; other requests do not take it before.
+#[test]
+fn numbers_and_places_are_as_they_were() {
+    const PAGE: u64 = 4096;
+    let disk = mkfs(16, &["-b", "4096"]);
+    let mut before = Client::mount(&disk, false).unwrap();
+    let (file, attributes) = before.make(ROOT, "f", FILE).unwrap();
+    before.sync().unwrap();
+    let call = Call::Place { fid: file, offset: 0, length: PAGE };
+    let Mapped::Unwritten { place, .. } = before.call(&call, |body| body.mapped()).unwrap() else {
+        panic!("it is new")
+    };
+    drop(before);
+    let mut next = Client::resume(&disk);
+    let step = |next: &mut Client, step| next.perform(&Call::Resume { step });
+    let number = next.number();
+    step(&mut next, Resume::Reserve { place, length: PAGE }).unwrap();
+    step(&mut next, Resume::Name { fid: number, inode: attributes.qid.path }).unwrap();
+    step(&mut next, Resume::Choose { inode: 50 }).unwrap();
+    // The directory gets a block, too.
+    let (_, made) = next.make(ROOT, "d", DIRECTORY).unwrap();
+    assert_eq!(made.qid.path, 50);
+    step(&mut next, Resume::Place { fid: number, offset: 0, length: PAGE, place }).unwrap();
+    let call = Call::Place { fid: number, offset: 0, length: PAGE };
+    let found = next.call(&call, |body| body.mapped()).unwrap();
+    assert_eq!(found, Mapped::Unwritten { length: PAGE, place });
+    // A number that a file with a name has, a file that is not there, and steps after the end.
+    assert!(step(&mut next, Resume::Choose { inode: 50 }).is_err());
+    assert!(step(&mut next, Resume::Choose { inode: 1 << 40 }).is_err());
+    assert!(step(&mut next, Resume::Name { fid: 1000, inode: 60 }).is_err());
+    step(&mut next, Resume::End).unwrap();
+    assert!(step(&mut next, Resume::End).is_err());
+    next.perform(&Call::Unmount).unwrap();
+    assert_eq!(fsck(&disk.data()), "");
+}
+
+/// The file server ends whenever it has carried out a request and has not answered. It has not
+/// committed the request then, also when so much has changed that it empties the journal.
+#[test]
+fn no_request_is_committed_before_it_is_answered() {
+    let disk = mkfs(16, &["-b", "4096"]);
+    let (w, _, servers) = mount_on(&disk, false).unwrap();
+    let root = vnode(&w, "/");
+    for number in 0..250 {
+        let attributes =
+            NewAttributes { mode: Mode::new(0o755), user: 0, group: 0, account: None, lists: None };
+        ends_now(&servers, End::CarriedOut);
+        let made = now(root.create(format!("f{number}").as_bytes(), NewNode::Regular, attributes));
+        assert_eq!(made.map(drop), Ok(()), "{number}");
+    }
+    assert_eq!(servers.ends.lock().unwrap().count, 250);
+    drop(root);
+    assert_eq!(w.list("/").unwrap().len(), 251);
     end(w, &disk);
 }

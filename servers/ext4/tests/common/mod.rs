@@ -231,6 +231,16 @@ impl Client {
         mounted.unwrap().map(|_| client)
     }
 
+    /// Mounts a disk whose file server has ended.
+    pub fn resume(disk: &Disk) -> Client {
+        let server = FileServer::new(disk.clone(), Ticks::default(), MESSAGE);
+        let mut client = Client { server, disk: disk.clone(), next: ROOT + 1 };
+        client.call(&Call::Version { size: MESSAGE as u32 }, |body| body.version().map(drop)).unwrap();
+        let call = Call::Mount { fid: ROOT, read_only: false, resume: true, time: BEGIN };
+        client.call(&call, |body| body.mounted().map(drop)).unwrap();
+        client
+    }
+
     pub fn call<T>(&mut self, call: &Call<'_>, read: impl FnOnce(Body<'_>) -> Done<T>) -> Done<T> {
         let message = self.server.answer(&call.encode());
         self.server.finish();
