@@ -24,7 +24,7 @@ pub struct Header {
     pub bad: Vec<u32>,
 }
 
-/// Why an area is refused. The texts are those of Linux' log.
+/// Why an area is refused. The texts are those that administrators know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// The first page does not end with the signature.

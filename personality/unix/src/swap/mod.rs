@@ -41,7 +41,7 @@ use mach::machine::{Frame, PAGE_SIZE};
 use pager::Pagers;
 
 const PAGE: u64 = PAGE_SIZE;
-/// How many areas there are at most, as under Linux.
+/// How many areas there are at most.
 const AREAS: usize = 29;
 /// The priority of the first area that is added without one is the next lower.
 const FIRST_PRIORITY: i32 = -1;
