@@ -46,6 +46,7 @@ const TESTS: [Program; 21] = [
     program("inspect", "tests/guests/inspect.c", "musl-gcc"),
     program("rights", "tests/guests/rights.c", "musl-gcc"),
     program("shares", "tests/guests/shares.c", "musl-gcc"),
+    program("swap", "tests/guests/swap.c", "gcc"),
     program("users", "tests/guests/users.c", "musl-gcc"),
     program("watched", "tests/guests/watched.c", "musl-gcc"),
 ];
