@@ -118,9 +118,13 @@ static void test_forked(void)
 {
     char *memory = map(pages * PAGE, MAP_PRIVATE);
     fill(memory, 3);
+    int status, failed = 0;
     for (int child = 0; child < 3; child++) {
-        if (fork())
+        if (fork()) {
+            /* One at a time: the pages of their own are few then. */
+            failed += wait(&status) < 0 || status != 0;
             continue;
+        }
         size_t count = 0;
         /* Every seventh page becomes the child's own. */
         for (size_t number = child; number < pages; number += 7)
@@ -129,9 +133,6 @@ static void test_forked(void)
             count += page(memory, number)[1] != (number % 7 == (size_t)child ? child + 100u : 0);
         _exit(count + wrong(memory, 3) != 0);
     }
-    int status, failed = 0;
-    while (wait(&status) > 0)
-        failed += status != 0;
     printf("%s children have copies of their own\n", failed ? "WRONG" : "ok");
     report("the parent's pages are as they were left", wrong(memory, 3));
 }
@@ -181,7 +182,7 @@ static void test_freed(void)
     uint64_t full = swap_used();
     madvise(memory, pages / 2 * PAGE, MADV_DONTNEED);
     munmap(memory + pages / 2 * PAGE, (pages - pages / 2) * PAGE);
-    printf("%s swap space is free again\n", swap_used() < full / 4 ? "ok" : "WRONG no");
+    printf("%s swap space is free again\n", swap_used() < full - pages * PAGE / 8 ? "ok" : "WRONG no");
     size_t count = 0;
     for (size_t number = 0; number < pages / 2; number++)
         count += page(memory, number)[0] != 0;

@@ -6,12 +6,11 @@ uuid=0fc63daf-8483-4772-8e79-3d69d8477de4
 for part in 1 2; do
     mkswap -L swap$part -U $uuid /dev/vda$part
 done
-blkid -p /dev/vda1
+blkid -p -o value -s TYPE -s LABEL /dev/vda1
 swapon -p 10 /dev/vda1
 swapon /dev/vda2
 cat /proc/swaps
 swapon --show
-swapoff /dev/vda2
 echo "--- a file"
 mkfs.ext4 -q /dev/vda3
 mount /dev/vda3 /mnt
@@ -34,15 +33,14 @@ chmod 600 /mnt/garbage
 swapon /mnt/garbage
 swapon /dev/vda3
 swapoff /mnt/garbage
-# More than fits into memory, and less than also fits into swap space.
-more=$(awk '/^MemAvailable/ { print int($2 / 1024) + 96 }' /proc/meminfo)
+# More than fits into memory, and less than fits into memory and swap space.
+more=$(awk '/^MemTotal/ { print int($2 / 1024) + 64 }' /proc/meminfo)
 for test in fill forked shared freed; do
     echo "--- $test"
     /tests/bin/swap $test $more
     echo "status $?"
 done
 echo "--- swapoff"
-swapon -p 0 /dev/vda2
 /tests/bin/swap hold $more /tmp/held &
 while [ ! -e /tmp/held ] && kill -0 $!; do sleep 0.1; done
 swapoff /mnt/swapfile && swapoff /dev/vda1 && echo "ok the areas are gone"

@@ -26,13 +26,14 @@ const MODULES: [Program; 3] = [
 ];
 
 /// The programs in the images of guest tests, below /tests/bin.
-const TESTS: [Program; 21] = [
+const TESTS: [Program; 23] = [
     program("attack", "tests/guests/attack.c", "musl-gcc"),
     program("clocks", "tests/guests/clocks.c", "gcc"),
     program("file-signals", "tests/guests/file_signals.c", "gcc"),
     program("generations", "tests/guests/generations.c", "musl-gcc"),
     program("kernel-memory", "tests/guests/kernel_memory.c", "musl-gcc"),
     program("limits", "tests/guests/limits.c", "gcc"),
+    program("load-modules", "tests/guests/load_modules.c", "musl-gcc"),
     program("memory", "tests/guests/memory.c", "musl-gcc"),
     program("power-cuts", "tests/guests/power_cuts.c", "musl-gcc"),
     program("threads-musl", "tests/guests/threads.c", "musl-gcc"),

@@ -4,7 +4,7 @@
 use super::piped::Piped;
 use super::script::Script;
 use super::session::{self, Kernel, Log, Printed, Session, Start};
-use super::{Request, go, make, power_cuts};
+use super::{Request, go, linux, make, power_cuts};
 use anyhow::{Context, Result, bail};
 use mac_build::scratch::{Guard, Scratch, file_name};
 use mac_build::{command, guests, tree};
@@ -105,10 +105,14 @@ pub fn ids(suite: &Suite) -> Result<Vec<String>> {
     guests.chain(interactive).chain(piped).collect()
 }
 
-/// The image of a suite, with the scripts and the programs that they run. `share`: the files of the
-/// directory that would be shared are in the image.
-fn image(suite: &Suite, share: bool) -> Result<PathBuf> {
+/// The image of a suite for a kernel, with the scripts and the programs that they run. `share`: the
+/// files of the directory that would be shared are in the image.
+fn image(suite: &Suite, kernel: Kernel, share: bool) -> Result<PathBuf> {
     let mut request = Request::of(suite);
+    if kernel == Kernel::Linux {
+        // The other system's drivers are servers.
+        request.files.extend(linux::modules(suite)?);
+    }
     request.directories.push(("tests".into(), directory().join("scripts")));
     if share {
         request.directories.push((SHARE.into(), directory().join("share")));
@@ -185,7 +189,11 @@ pub(super) fn boot(run: &Run, kernel: Kernel) -> Result<Outcomes> {
     let start = Start {
         kernel,
         mode: run.mode,
-        image: Some(filled(image(&run.suite, run.suite.share && shared.is_none())?, run, &scratch.0)?),
+        image: Some(filled(
+            image(&run.suite, kernel, run.suite.share && shared.is_none())?,
+            run,
+            &scratch.0,
+        )?),
         command,
         streams: Default::default(),
         greet: false,
