@@ -65,7 +65,8 @@ pub(crate) fn reserve() -> Vec<usize> {
     disks
 }
 
-/// Opens the disk of the driver [`NAMES`] has at `index`. The calling thread must be the worker that gets its notifications.
+/// Opens the disk of the driver [`NAMES`] has at `index`. The calling thread must be the worker
+/// that gets its notifications.
 pub(crate) fn open(machine: &L4Machine, index: usize) -> Option<(Arc<Disk>, About)> {
     let (name, news) = (NAMES[index], FIRST_DISK_NEWS << index);
     give_back(index as u64);

@@ -1,8 +1,9 @@
 //! A disk with a root file system that lasts: made once from an image, and booted from afterwards.
 //!
 //! The file is raw and sparse. It has a GPT with a partition in which there is an ext4 file system.
-//! The name of the partition says that the disk is one of ours, and in which form. A disk that boots
-//! by itself has two more partitions before it, for the boot loader, the kernel and the servers.
+//! The name of the partition says that the disk is one of ours, and in which form. A disk that
+//! boots by itself has two more partitions before it, for the boot loader, the kernel and the
+//! servers.
 
 use super::image::{self, Request};
 use super::tree::{ATTRIBUTES, Attributes, Node, Tree};
@@ -192,8 +193,8 @@ fn check(file: &Path, about: &fs::Metadata) -> Result<()> {
     repair(file, &partition)
 }
 
-/// Makes a disk that is not in use as large as `size`, with its root partition and file system. What
-/// a call has left undone, the next one with the same size does.
+/// Makes a disk that is not in use as large as `size`, with its root partition and file system.
+/// What a call has left undone, the next one with the same size does.
 ///
 /// # Errors
 /// The disk is larger, or in use; another partition is in the way; the file system needs repair.

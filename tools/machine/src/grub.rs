@@ -1,7 +1,7 @@
 //! GRUB, the boot loader of images and of disks that boot by themselves: what it loads, and how a
 //! disk has it.
 //!
-//! A BIOS starts the first sector of a disk, which has GRUB's `boot.img` beside the table of
+//! A BIOS starts the first sector of a disk, which has GRUB's `boot.img` before the table of
 //! partitions. It loads GRUB's core from a partition of its own. UEFI firmware starts a program of
 //! the system partition, a FAT file system. Both find their configuration, the kernel and the
 //! modules in the system partition.
@@ -21,11 +21,12 @@ pub(crate) const MODULES: &str =
 const SECTOR: usize = 512;
 /// How many bytes of the first sector are the loader's. The table of partitions follows.
 const BOOT_CODE: usize = 440;
-/// Where the first sector has the number of the core's first sector (`GRUB_BOOT_MACHINE_KERNEL_SECTOR`
-/// in GRUB's headers).
+/// Where the first sector has the number of the core's first sector
+/// (`GRUB_BOOT_MACHINE_KERNEL_SECTOR` in GRUB's headers).
 const KERNEL_SECTOR: usize = 0x5c;
-/// Where the first sector has a jump that trusts the BIOS to say from which disk it has started. GRUB
-/// replaces it by two NOPs on hard disks, because some do not (`GRUB_BOOT_MACHINE_DRIVE_CHECK`).
+/// Where the first sector has a jump that trusts the BIOS to say from which disk it has started.
+/// GRUB replaces it by two NOPs on hard disks, because some do not
+/// (`GRUB_BOOT_MACHINE_DRIVE_CHECK`).
 const DRIVE_CHECK: usize = 0x66;
 const NOPS: [u8; 2] = [0x90, 0x90];
 /// Where the core's first sector has the number of its second one.

@@ -108,8 +108,8 @@ pub struct Machine {
     pub image: Option<PathBuf>,
     /// Whether an instruction takes one virtual nanosecond, independently of the wall clock.
     pub icount: bool,
-    /// Devices that the machine has in addition. Their drivers are started where the system has root
-    /// and is loaded without an image; one that is loaded from an image has its own.
+    /// Devices that the machine has in addition. Their drivers are started where the system has
+    /// root and is loaded without an image; one that is loaded from an image has its own.
     pub devices: Vec<Device>,
     /// The drivers that end again and again.
     pub ends: Option<Ends>,

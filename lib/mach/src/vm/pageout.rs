@@ -303,8 +303,8 @@ impl<M: Machine> Vm<M> {
             self.free_clean_page(&mut state, index, slot);
             return true;
         }
-        // A page that is being written goes to the end of the queue. One that cannot be written goes
-        // to the active pages: otherwise such pages alone would be inactive at last, and clean
+        // A page that is being written goes to the end of the queue. One that cannot be written
+        // goes to the active pages: otherwise such pages alone would be inactive at last, and clean
         // pages would not be found among the others.
         let written = match self.pager_for(&object, &mut state) {
             Some(pager) => self.write_run(&object, &mut state, pager, index..u64::MAX, Purpose::Take),

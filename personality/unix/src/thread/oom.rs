@@ -55,8 +55,8 @@ struct Holder<M: Machine> {
     adjustment: i16,
 }
 
-/// The badness of a process with `pages` in memory and swap space, of `total`: its size in pages, changed by
-/// `adjustment` thousandths of all memory.
+/// The badness of a process with `pages` in memory and swap space, of `total`: its size in pages,
+/// changed by `adjustment` thousandths of all memory.
 fn badness(pages: u64, adjustment: i16, total: u64) -> i64 {
     let [pages, total] = [pages, total].map(|count| i64::try_from(count).unwrap_or(i64::MAX));
     pages.saturating_add(i64::from(adjustment).saturating_mul(total) / ADJUSTMENT_UNIT)
