@@ -179,11 +179,14 @@ pub(crate) fn transfer(cable: &mut Cable, to: SocketAddr, length: usize, limit: 
     let (mut sent, mut got) = ([0; 2], [Vec::new(), Vec::new()]);
     let mut closed = [false; 2];
     let mut ended = [false; 2];
+    let mut is_unreachable = false;
     while !ended[0] || !ended[1] {
         assert!(cable.now.since(began) < limit, "sent {sent:?}, got {:?}", got.each_ref().map(Vec::len));
         // On a bad cable all questions for the neighbour's address may be lost. A program that is
-        // told so before it is connected tries again.
-        if server.is_none() && cable.stacks[0].take_error(client) == Some(Error::HostUnreachable) {
+        // told so before it is connected, by the state of its socket or by a call, tries again.
+        let lost = cable.stacks[0].take_error(client) == Some(Error::HostUnreachable);
+        if server.is_none() && (lost || is_unreachable) {
+            is_unreachable = false;
             cable.stacks[0].close(client);
             client = connect(cable);
         }
@@ -204,6 +207,10 @@ pub(crate) fn transfer(cable: &mut Cable, to: SocketAddr, length: usize, limit: 
                 match send(stack, id, &rest[..rest.len().min(10_000)]) {
                     Ok(count) => sent[at] += count,
                     Err(Error::WouldBlock) => {}
+                    Err(Error::HostUnreachable) if server.is_none() => {
+                        is_unreachable = true;
+                        continue;
+                    }
                     Err(error) => panic!("{at}: {error} {:?}", stack.tcp_info(id)),
                 }
             }
