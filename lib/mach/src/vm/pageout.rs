@@ -303,14 +303,15 @@ impl<M: Machine> Vm<M> {
             self.free_clean_page(&mut state, index, slot);
             return true;
         }
-        // A page that is being written goes to the end of the queue. One that cannot be written
-        // goes to the active pages: otherwise such pages alone would be inactive at last, and clean
-        // pages would not be found among the others.
+        // The page goes to the end of the queue, whether it can be written or not. While there is
+        // swap space, one that cannot be written goes to the active pages: otherwise such pages
+        // alone would be inactive at last, and clean pages would not be found among the others.
         let written = match self.pager_for(&object, &mut state) {
             Some(pager) => self.write_run(&object, &mut state, pager, index..u64::MAX, Purpose::Take),
             None => 0,
         };
-        let queue = if written > 0 { Queue::Inactive } else { Queue::Active };
+        let has_space = || self.default_pager.lock().as_ref().is_some_and(|pager| pager.has_space());
+        let queue = if written == 0 && has_space() { Queue::Active } else { Queue::Inactive };
         self.queues.lock().move_to(frame, queue);
         false
     }
