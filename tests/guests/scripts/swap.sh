@@ -12,7 +12,7 @@ swapon /dev/vda2
 cat /proc/swaps
 swapon --show
 echo "--- a file"
-mkfs.ext4 -q /dev/vda3
+mkfs.ext4 -q -b 4096 /dev/vda3
 mount /dev/vda3 /mnt
 dd if=/dev/zero of=/mnt/swapfile bs=1M count=48 status=none
 chmod 600 /mnt/swapfile
@@ -20,7 +20,7 @@ mkswap -U $uuid /mnt/swapfile
 swapon -p 20 /mnt/swapfile
 truncate -s 1M /mnt/holes
 chmod 600 /mnt/holes
-mkswap -U $uuid /mnt/holes
+mkswap -U $uuid /mnt/holes 2>/dev/null
 swapon /mnt/holes
 umount /mnt
 sed 's/[[:space:]][[:space:]]*/ /g' /proc/swaps

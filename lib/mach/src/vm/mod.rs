@@ -149,7 +149,7 @@ pub struct Vm<M: Machine> {
 pub struct VmStatistics {
     /// Pages that can be allocated without waiting, the reserve included.
     pub free: u32,
-    /// Pages in use that were used recently.
+    /// Pages in use that were used recently, and those that have nowhere to go.
     pub active: u32,
     /// Pages in use that page-out may take next.
     pub inactive: u32,
@@ -218,10 +218,11 @@ impl<M: Machine> Vm<M> {
     /// How the pages are used now.
     pub fn statistics(&self) -> VmStatistics {
         let queues = self.queues.lock();
-        let (active, inactive, wired) = queues.counts();
+        let (active, inactive) = queues.counts();
+        let (stranded, wired) = queues.kept_counts();
         let free = queues.free_count(&self.machine) + queues.reserve_count();
         let paged_out = self.paged_out.load(Ordering::Relaxed);
-        VmStatistics { free, active, inactive, wired, paged_out }
+        VmStatistics { free, active: active + stranded, inactive, wired, paged_out }
     }
 
     /// So many more pages are with the default pager alone.
@@ -233,8 +234,9 @@ impl<M: Machine> Vm<M> {
     /// How many more pages can be kept in memory together.
     fn pages_that_may_be_wired(&self) -> u64 {
         let queues = self.queues.lock();
-        let (active, inactive, _) = queues.counts();
-        u64::from(queues.free_count(&self.machine)) + u64::from(active) + u64::from(inactive)
+        let ((active, inactive), (stranded, _)) = (queues.counts(), queues.kept_counts());
+        let free = queues.free_count(&self.machine);
+        [free, active, inactive, stranded].map(u64::from).iter().sum()
     }
 
     /// How many base pages a large page has.

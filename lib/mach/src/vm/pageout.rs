@@ -230,7 +230,13 @@ impl<M: Machine> Vm<M> {
     /// Returns how many were freed.
     fn take_pages(self: &Arc<Self>, wanted: u32) -> u32 {
         let mut taken = 0;
-        let (active, inactive, _) = self.queues.lock().counts();
+        let has_room = self.default_pager.lock().as_ref().is_some_and(|pager| pager.has_room());
+        let (active, inactive) = {
+            let mut queues = self.queues.lock();
+            // Not all of them: there may be room for few.
+            queues.try_stranded(if has_room { SWAPPING as u32 } else { 0 });
+            queues.counts()
+        };
         // Every page is tried once. A page that was just used is not taken, since it is better to
         // wait for those that are being written.
         let mut rounds = (active + inactive) as usize / BATCH + 1;
@@ -256,14 +262,16 @@ impl<M: Machine> Vm<M> {
         taken
     }
 
-    /// Moves pages to the inactive queue until it has two thirds of the pages in use.
+    /// Moves pages to the inactive queue until two thirds of the pages in use are inactive, or
+    /// stranded. When most of memory has nowhere to go, the pages that programs need to run at all
+    /// stay active so: if they were taken, too, programs would do nothing but fetch them again.
     fn age_pages(&self) {
         loop {
             let (mut frames, mut status) = ([Frame(0); BATCH], [PageStatus::empty(); BATCH]);
             let count = {
                 let mut queues = self.queues.lock();
-                let (active, inactive, _) = queues.counts();
-                if inactive >= 2 * active {
+                let ((active, inactive), (stranded, _)) = (queues.counts(), queues.kept_counts());
+                if inactive + stranded >= 2 * active {
                     return;
                 }
                 let count = queues.oldest(Queue::Active, &mut frames);
@@ -303,15 +311,15 @@ impl<M: Machine> Vm<M> {
             self.free_clean_page(&mut state, index, slot);
             return true;
         }
-        // The page goes to the end of the queue, whether it can be written or not. While there is
-        // swap space, one that cannot be written goes to the active pages: otherwise such pages
-        // alone would be inactive at last, and clean pages would not be found among the others.
-        let written = match self.pager_for(&object, &mut state) {
-            Some(pager) => self.write_run(&object, &mut state, pager, index..u64::MAX, Purpose::Take),
-            None => 0,
+        // The page goes to the end of the queue. One that has nowhere to go is not looked at again:
+        // such pages may be most of memory.
+        let queue = match self.pager_for(&object, &mut state) {
+            Some(pager) => {
+                self.write_run(&object, &mut state, pager, index..u64::MAX, Purpose::Take);
+                Queue::Inactive
+            }
+            None => Queue::Stranded,
         };
-        let has_space = || self.default_pager.lock().as_ref().is_some_and(|pager| pager.has_space());
-        let queue = if written == 0 && has_space() { Queue::Active } else { Queue::Inactive };
         self.queues.lock().move_to(frame, queue);
         false
     }

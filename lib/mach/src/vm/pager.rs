@@ -154,11 +154,6 @@ pub trait Pager<M: Machine>: Send + Sync {
 
 /// Keeps pages that have no pager of their own: swap space.
 pub trait DefaultPager<M: Machine>: Send + Sync {
-    /// Whether there is any space, be it full or not.
-    fn has_space(&self) -> bool {
-        true
-    }
-
     /// Whether there may be room for a page. If not, page-out does not begin to write any.
     fn has_room(&self) -> bool {
         true

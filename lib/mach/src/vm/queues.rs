@@ -1,5 +1,5 @@
-//! The page queues: which pages are in use (active), which may soon be taken (inactive), which are
-//! free.
+//! The page queues: which pages are in use (active), which may soon be taken (inactive), which
+//! cannot be taken because they have nowhere to go (stranded), which are free.
 //!
 //! All queues are under one spin lock, the last in the lock order (map, translation, object,
 //! queues). A page's owner is recorded here, so that the page-out scan finds its way from a frame
@@ -27,6 +27,9 @@ pub(crate) enum Queue {
     None,
     Active,
     Inactive,
+    /// The page would have to be written, and there is no swap space for it. Page-out does not look
+    /// at it until there is.
+    Stranded,
 }
 
 /// The record of a frame, 32 bytes.
@@ -56,6 +59,7 @@ pub(crate) struct Queues<M: Machine> {
     free_reserve: usize,
     active: List,
     inactive: List,
+    stranded: List,
     wired: u32,
 }
 
@@ -76,7 +80,8 @@ impl<M: Machine> Queues<M> {
             queue: Queue::None,
         });
         reserve.extend((0..free_reserve).map_while(|_| machine.allocate_frames(0)));
-        Ok(Self { frames, free, reserve, free_reserve, active: EMPTY, inactive: EMPTY, wired: 0 })
+        let [active, inactive, stranded] = [EMPTY; 3];
+        Ok(Self { frames, free, reserve, free_reserve, active, inactive, stranded, wired: 0 })
     }
 
     /// How many frames can be allocated now without a privilege.
@@ -95,8 +100,21 @@ impl<M: Machine> Queues<M> {
         (self.free.len() as u32) < target && self.free_count(machine) < target
     }
 
-    pub(crate) fn counts(&self) -> (u32, u32, u32) {
-        (self.active.count, self.inactive.count, self.wired)
+    /// How many pages are active and inactive.
+    pub(crate) fn counts(&self) -> (u32, u32) {
+        (self.active.count, self.inactive.count)
+    }
+
+    /// How many pages cannot be taken: those that have nowhere to go, and those that are wired.
+    pub(crate) fn kept_counts(&self) -> (u32, u32) {
+        (self.stranded.count, self.wired)
+    }
+
+    /// Makes the pages inactive again that have been stranded longest, at most so many.
+    pub(crate) fn try_stranded(&mut self, most: u32) {
+        for _ in 0..most.min(self.stranded.count) {
+            self.move_to(Frame(self.stranded.head), Queue::Inactive);
+        }
     }
 
     /// Allocates a frame for page `index` of `owner`; the page starts active.
@@ -214,6 +232,7 @@ impl<M: Machine> Queues<M> {
         let mut at = match queue {
             Queue::Active => self.active.head,
             Queue::Inactive => self.inactive.head,
+            Queue::Stranded => self.stranded.head,
             Queue::None => NIL,
         };
         let mut count = 0;
@@ -230,6 +249,7 @@ impl<M: Machine> Queues<M> {
             Queue::None => None,
             Queue::Active => Some(&mut self.active),
             Queue::Inactive => Some(&mut self.inactive),
+            Queue::Stranded => Some(&mut self.stranded),
         }
     }
 

@@ -227,7 +227,13 @@ impl Caller<'_> {
     pub async fn swap_on(&self, path: &[u8], flags: SwapFlags, log: Log<'_>) -> Result<()> {
         let swap = &self.vfs.swap;
         let _changing = swap.changing.lock().await;
-        let mut candidate = self.swap_candidate(path).await?;
+        let mut candidate = self.swap_candidate(path).await.inspect_err(|error| {
+            if *error == Error::EINVAL {
+                log(format_args!(
+                    "swapon: neither a disk nor a file of an ext4 file system with blocks of 4096 bytes"
+                ));
+            }
+        })?;
         if swap.find(&candidate.source).is_some() {
             return Err(Error::EBUSY);
         }

@@ -183,10 +183,6 @@ impl Areas {
 
 impl Swap {
     /// Whether a page can be taken.
-    fn has_areas(&self) -> bool {
-        self.areas.lock().all().next().is_some()
-    }
-
     fn has_room(&self) -> bool {
         self.free.load(Ordering::Relaxed) > 0
     }

@@ -95,10 +95,6 @@ impl<M: Machine> State<M> {
 }
 
 impl<M: Machine> DefaultPager<M> for SwapSpace {
-    fn has_space(&self) -> bool {
-        self.0.has_areas()
-    }
-
     fn has_room(&self) -> bool {
         self.0.has_room()
     }
