@@ -529,7 +529,7 @@ impl<M: Machine> VmObject<M> {
             // The count is read before the pages are checked, so a write that ends after the check
             // is noticed.
             let before = vm.laundry.finished.load(Ordering::Acquire);
-            let waits = {
+            let begun = {
                 let mut state = self.state.lock();
                 // The contents of an anonymous object are nowhere else.
                 let Backing::Pager(pager) = &state.backing else { return Ok(()) };
@@ -547,18 +547,17 @@ impl<M: Machine> VmObject<M> {
                     Some((index, _)) => {
                         vm.write_run(self, &mut state, pager, index..u64::MAX, Purpose::Clean);
                         next = index + 1;
+                        true
+                    }
+                    None if state.pages.range(first, last).any(|(_, slot)| slot.has(SlotFlags::CLEANING)) => {
+                        next = last;
                         false
                     }
-                    None => {
-                        next = last;
-                        state.pages.range(first, last).any(|(_, slot)| slot.has(SlotFlags::CLEANING))
-                    }
+                    None => return Ok(()),
                 }
             };
-            if waits {
+            if !begun {
                 vm.beside_laundry(vm.write_end(before)).await;
-            } else if next == last {
-                return Ok(());
             }
         }
     }

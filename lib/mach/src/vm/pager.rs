@@ -33,7 +33,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 use macadamia_sync::oneshot::oneshot;
 
 use super::Vm;
-use super::object::VmObject;
+use super::object::{PageKind, VmObject};
 use super::page_index::{Slot, SlotFlags};
 use crate::machine::{Frame, Machine, PAGE_SHIFT, PAGE_SIZE, Protection};
 use crate::{KernError, KernResult};
@@ -136,6 +136,11 @@ pub trait Pager<M: Machine>: Send + Sync {
     /// the memory system has a [spawner](super::Vm::set_spawner).
     fn fills_by_device(&self) -> bool {
         false
+    }
+
+    /// What the pages of the object are, for statistics.
+    fn kind(&self) -> PageKind {
+        PageKind::File
     }
 
     /// The object has ended, and with it the contents of pages that were changed after the pager
