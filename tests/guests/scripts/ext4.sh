@@ -62,7 +62,9 @@ done
 check "changed pages are counted" 0 $?
 check "they have the space that they will get" 2048 "$(stat -c %b new1)"
 sync
-check "and what is stored" 2048 "$(stat -c %b new1)"
+# Where the data are in many places, some more blocks say where.
+stored=$(stat -c %b new1)
+check "and what is stored" yes "$([ "$stored" -ge 2048 ] && [ "$stored" -le 2080 ] && echo yes)"
 rm new*
 
 # A tree of many files: /usr/include, by tar and by cp.
