@@ -225,7 +225,7 @@ impl<M: Machine> Resources<M> {
         let count = self.functions.iter().filter(|function| function.unit == Some(index)).count();
         let levels = format.levels;
         self.machine.report(format_args!(
-            "root: IOMMU at {at:#x}: {count} functions reach the memory of their drivers only, by tables of {levels} levels"
+            "root: IOMMU at {at:#x}, tables of {levels} levels, PCI functions behind it: {count}"
         ));
     }
 
@@ -269,10 +269,10 @@ impl<M: Machine> Resources<M> {
             return Ok(());
         }
         let (units, domains, mut memory) = parts!(self);
-        let number = server + 1;
-        if places.iter().any(|&(_, unit)| u32::from(number) >= units[unit].unit.domains()) {
-            return Err("the IOMMU has no domain left".into());
-        }
+        // Some units keep domain 0 for themselves.
+        let is_free = |number: &u32| domains.iter().all(|domain| u32::from(domain.number) != *number);
+        let most = places.iter().map(|&(_, unit)| units[unit].unit.domains()).min().unwrap_or(0);
+        let number = (1..most).find(is_free).ok_or("the IOMMU has no domain left")? as u16;
         let no_memory = |NoMemory| "no memory for the tables of its devices";
         let mut tables = PageTables::new(&mut memory, format).map_err(no_memory)?;
         let mut result = tables.map(&mut memory, &reserved);

@@ -58,7 +58,7 @@ fn a_function_reaches_what_its_driver_and_its_clients_have_given_it() {
     assert!(unit(&mut root).is_on());
     assert_eq!(
         root.machine().reports[0],
-        "root: IOMMU at 0xfed90000: 1 functions reach the memory of their drivers only, by tables of 3 levels"
+        "root: IOMMU at 0xfed90000, tables of 3 levels, PCI functions behind it: 1"
     );
     let own = memory(&mut root, 2);
     assert!(root.machine().reaches(FUNCTION, own) && root.machine().reaches(FUNCTION, own + PAGE));
@@ -316,7 +316,7 @@ enum Step {
     Access { page: u64 },
     UseAll,
     End(usize),
-    OneStep(usize),
+    Work(usize),
     OutOfMemory(bool),
 }
 
@@ -329,7 +329,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => any::<u64>().prop_map(|page| Step::Access { page: MEMORY.start + page % 2048 * PAGE }),
         4 => Just(Step::UseAll),
         2 => (0usize..3).prop_map(Step::End),
-        6 => any::<usize>().prop_map(Step::OneStep),
+        6 => any::<usize>().prop_map(Step::Work),
         1 => proptest::bool::weighted(0.2).prop_map(Step::OutOfMemory),
     ]
 }
@@ -366,11 +366,11 @@ proptest! {
                 Step::Access { page } => drop(root.machine().reaches(FUNCTION, page)),
                 Step::UseAll => unit(&mut root).use_all(FUNCTION),
                 Step::End(server) => drop(send(&mut root, server, request::ROOT_EXIT, &[0])),
-                Step::OneStep(at) if !root.queue.is_empty() => {
+                Step::Work(at) if !root.queue.is_empty() => {
                     let at = at % root.queue.len();
                     root.step(at);
                 }
-                Step::OneStep(_) => {}
+                Step::Work(_) => {}
                 Step::OutOfMemory(is_out) => root.machine().is_out_of_memory = is_out,
             }
             root.check_reach();
