@@ -34,7 +34,7 @@ use x2::ThreadId;
 use x2::extension::SpaceOption;
 
 #[cfg(test)]
-pub(crate) use dmar::tests as dmar_tests;
+pub(crate) use {dmar::tests as dmar_tests, tables::TABLES};
 
 /// How many faults of a function are reported in its driver's life, and how many of functions that
 /// root does not know.

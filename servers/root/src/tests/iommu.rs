@@ -3,8 +3,8 @@
 use super::devices::{PCI, function_with_table};
 use super::unit::{Abilities, REGISTERS, Unit};
 use super::*;
-use crate::iommu::MOST_FAULTS;
 use crate::iommu::dmar_tests::{reserved_entry, scope, table, unit_entry};
+use crate::iommu::{MOST_FAULTS, TABLES};
 use crate::machine::Machine;
 use proptest::prelude::*;
 
@@ -36,6 +36,11 @@ fn unit(root: &mut Root) -> &mut Unit {
 fn memory(root: &mut Root, pages: u64) -> u64 {
     let driver = root.first(0).raw();
     word(root.request(0, request::ROOT_MESSAGE_ATTACH, &[0, 0, driver]));
+    plain_memory(root, pages)
+}
+
+/// As [`memory`], but the function is as it was.
+fn plain_memory(root: &mut Root, pages: u64) -> u64 {
     word(root.request(0, request::ROOT_MEMORY_DMA, &[ROOM, pages * PAGE, 32, 0]))
 }
 
@@ -67,6 +72,55 @@ fn a_function_reaches_what_its_driver_and_its_clients_have_given_it() {
     assert!(lent.iter().all(|&page| root.machine().reaches(FUNCTION, page)));
     assert_eq!(reach(&mut root, FUNCTION), 5);
     root.check();
+}
+
+#[test]
+fn a_unit_that_keeps_what_was_not_there_is_told_of_what_is_new() {
+    let mut root = start(machine(Abilities { keeps_absent: true, ..Abilities::USUAL }));
+    let driver = root.first(0).raw();
+    word(root.request(0, request::ROOT_MESSAGE_ATTACH, &[0, 0, driver]));
+    assert_eq!(reach(&mut root, FUNCTION), 0);
+    plain_memory(&mut root, 1);
+    assert_eq!(reach(&mut root, FUNCTION), 1);
+    pool(&mut root);
+    assert_eq!(reach(&mut root, FUNCTION), 4);
+}
+
+#[test]
+fn large_memory_is_mapped_by_large_pages_where_the_unit_knows_them() {
+    for (large, tables) in [(0, 3), (1, 1), (3, 1)] {
+        let large = machine(Abilities { large, ..Abilities::USUAL });
+        let mut root =
+            Root::start_on(large, &format!("{}{}", one(0, PCI), "server b\nprogram p\nmemory 6M\n"));
+        let driver = root.first(0).raw();
+        let size = 4 << 20;
+        assert_eq!(root.request(1, request::ROOT_MEMORY_POOL, &[ROOM, size]), Some(Answer::Done));
+        let before = root.system.resources.frames.size_of(TABLES);
+        word(root.request(1, request::ROOT_POOL_CREATE, &[ROOM, size, driver]));
+        assert_eq!(unit(&mut root).reachable(FUNCTION).len() as u64, size / PAGE);
+        let used = (root.system.resources.frames.size_of(TABLES) - before) / PAGE;
+        // One of the second level, and without large pages two of the lowest.
+        assert_eq!(used, tables);
+        root.check();
+    }
+}
+
+#[test]
+fn ends_of_drivers_and_of_owners_of_pools_cost_no_memory() {
+    let mut root = Root::start_on(
+        machine(Abilities::USUAL),
+        &two(8, "pci 8086:10d3\ndma 16K\nrestart 100\n")
+            .replace("server b\nprogram p\n", "server b\nprogram p\nrestart 100\n"),
+    );
+    let mut sizes = Vec::new();
+    for round in 0..20 {
+        memory(&mut root, 1);
+        pool(&mut root);
+        sizes.push(root.system.resources.frames.size_of(TABLES));
+        root.request(round % 2, request::ROOT_EXIT, &[0]);
+        root.request(1 - round % 2, request::ROOT_EXIT, &[0]);
+    }
+    assert!(sizes.iter().all(|size| *size == sizes[0]), "{sizes:?}");
 }
 
 #[test]

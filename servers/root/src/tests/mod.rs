@@ -175,7 +175,7 @@ impl Root {
             }
             threads.extend(own.iter().map(|id| id.number()));
         }
-        accounted += [ServerIndex::MAX, ServerIndex::MAX - 1, ServerIndex::MAX - 2]
+        accounted += [ServerIndex::MAX, ServerIndex::MAX - 1, crate::iommu::TABLES]
             .map(|it| resources.frames.size_of(it))
             .iter()
             .sum::<u64>();

@@ -225,8 +225,13 @@ impl Unit {
         let (levels, domain) = ((high & 7) + 2, high >> 8 & 0xffff);
         assert!(self.abilities.levels >> (levels - 2) & 1 != 0 && domain < 256);
         self.walk(low & !(PAGE - 1), levels, 0, &mut found);
-        let kept = self.pages.iter().filter(|&(&(of, _), &may)| of == domain && may);
-        found.extend(kept.map(|(&(_, page), _)| page));
+        for (&(_, page), &may) in self.pages.iter().filter(|&(&(of, _), _)| of == domain) {
+            if may {
+                found.insert(page);
+            } else {
+                found.remove(&page);
+            }
+        }
         found
     }
 
