@@ -169,13 +169,14 @@ pub(crate) fn test() -> ! {
     let victim = victim();
     let works = || ask("driver", OWN, [0; 2]) == Ok(1);
     let is_safe = || {
-        let written = ask("driver", WRITE, [victim, PATTERN]) == Ok(1);
         let got = ask("driver", READ, [victim, 0]);
+        let written = ask("driver", WRITE, [victim, PATTERN]) == Ok(1);
         written && read(VICTIM) == SECRET && got.is_ok_and(|word| word != SECRET)
     };
     report.test(works(), "IOM0001", "a device reads and writes the memory of its driver");
     ask("driver", WRITE, [victim, PATTERN]).expect("the driver answers");
     report.test(read(VICTIM) == SECRET, "IOM0002", "it does not write the memory of another server");
+    write(VICTIM, SECRET);
     let got = ask("driver", READ, [victim, 0]);
     report.test(got.is_ok_and(|word| word != SECRET), "IOM0003", "nor does it read that");
     report.test(works(), "IOM0004", "after that it works as before");
