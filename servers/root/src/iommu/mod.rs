@@ -406,17 +406,21 @@ impl<M: Machine> Resources<M> {
         let what = if fault.is_read { "read" } else { "write" };
         let function = self.functions.iter_mut().find(|function| function.is_requester(fault.place));
         let Some(function) = function else {
-            self.iommu.units[unit].unknown_faults += 1;
-            let place = PlaceName(fault.place);
-            self.machine.report(format_args!(
-                "root: unknown function {place} may not {what} {address:#x} (reason {reason})"
-            ));
-            if self.iommu.units[unit].unknown_faults >= MOST_FAULTS {
+            let unknown = &mut self.iommu.units[unit].unknown_faults;
+            *unknown = unknown.saturating_add(1);
+            let count = *unknown;
+            if count <= MOST_FAULTS {
+                let place = PlaceName(fault.place);
+                self.machine.report(format_args!(
+                    "root: unknown function {place} may not {what} {address:#x} (reason {reason})"
+                ));
+            }
+            if count == MOST_FAULTS {
                 self.mask_faults(unit);
             }
             return;
         };
-        function.faults += 1;
+        function.faults = function.faults.saturating_add(1);
         let (place, faults, owner) = (function.place, function.faults, function.owner);
         if faults > MOST_FAULTS {
             return;

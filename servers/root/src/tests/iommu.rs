@@ -224,6 +224,10 @@ fn faults_of_functions_that_are_not_known_are_not_reported_for_ever() {
     }
     let before = unit(&mut root).interrupts;
     assert!(before <= MOST_FAULTS);
+    let lines = root.machine().reports.len() as u32;
+    root.request(0, request::ROOT_EXIT, &[0]);
+    let ends = root.machine().reports[lines as usize..].iter().filter(|line| line.contains("unknown"));
+    assert_eq!((lines, ends.count()), (MOST_FAULTS + 1, 0));
     assert_eq!(root.machine().reports[0], "root: unknown function 00:04.0 may not read 0x100000 (reason 2)");
 }
 
