@@ -6,6 +6,7 @@ use crate::boot::nodes::Nodes;
 use crate::config;
 use crate::elf::Executable;
 use crate::kip::MAX_PROCESSORS;
+use crate::memory::PhysRange;
 use crate::memory::node::{self, MAX_NODES};
 
 /// Bytes that are always enough: 32 modules, all command lines, the two programs, the nodes.
@@ -74,6 +75,14 @@ pub fn add_nodes(page: &mut [u8], nodes: &Nodes, processors: u32) -> Result<(), 
     Ok(())
 }
 
+/// Adds a record about the firmware's table of units between devices and memory.
+pub fn add_remapping(page: &mut [u8], table: PhysRange) -> Result<(), OutOfSpace> {
+    let mut writer = Writer::resume(page).ok_or(OutOfSpace)?;
+    writer.remapping(table.start.value(), table.size())?;
+    writer.finish();
+    Ok(())
+}
+
 /// The record has room for one executable and one other segment: the first of each kind is told,
 /// its zeroed rest as bss.
 fn record(program: &Executable<'_>) -> SimpleExec {
@@ -110,6 +119,7 @@ mod tests {
     use super::*;
     use crate::boot::Protocol;
     use crate::elf::tests::file;
+    use crate::memory::PhysAddr;
     use x2::boot_info::{BootInfo, Record};
 
     /// Rules: 12.12, 12.13, ABI 1.8.
@@ -147,6 +157,19 @@ mod tests {
         assert_eq!((nodes.count(), nodes.of_processor(1), nodes.of_processor(2)), (2, Some(0), None));
         assert_eq!(nodes.distance(0, 1), Some(20));
         assert_eq!(nodes.memory().map(|range| (range.node, range.start)).last(), Some((1, 1 << 20)));
+    }
+
+    #[test]
+    fn tells_where_the_table_of_remapping_units_is() {
+        let boot = BootInformation::empty(Protocol::Multiboot1);
+        let program = file(0x100_0000, &[(0x100_0000, b"text", 4)]);
+        let program = Executable::parse(&program).unwrap();
+        let mut page = [0xaa; SIZE as usize];
+        write(&mut page, &boot, &program, &program).unwrap();
+        let table = PhysRange::new(PhysAddr::new(0x7000_1234), PhysAddr::new(0x7000_1284));
+        add_remapping(&mut page, table).unwrap();
+        let records: Vec<_> = BootInfo::new(&page).unwrap().records().collect();
+        assert_eq!(records, [Record::Remapping { start: 0x7000_1234, size: 0x50 }]);
     }
 
     #[test]

@@ -56,6 +56,11 @@ pub fn start(boot: &'static mut BootInformation) -> ! {
         if boot_info::add_nodes(page, nodes, arch::cpu_count()).is_err() {
             log::warning!("the boot info has no room for the nodes");
         }
+        if let Some(table) = arch::boot::remapping_table()
+            && boot_info::add_remapping(page, table).is_err()
+        {
+            log::warning!("the boot info has no room for the table of remapping units");
+        }
     }
     interrupt::init(arch::interrupt_lines().max(LEAST_LINES), arch::message_interrupts());
     complete_interface_page();

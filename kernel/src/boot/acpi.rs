@@ -1,12 +1,13 @@
 //! ACPI tables as far as the kernel needs them (ACPI 6.5, chapter 5): the interrupt controllers and
-//! processors of the MADT, the address of the HPET, and what [`Nodes`] makes of SRAT and SLIT.
+//! processors of the MADT, the address of the HPET, where the DMAR is, and what [`Nodes`] makes of SRAT
+//! and SLIT.
 //! Broken or absent tables are an answer, not a failure: the caller goes on without.
 use core::fmt;
 
 use super::PhysicalMemory;
 use super::nodes::{Complaint, Nodes};
 use crate::kip::MAX_PROCESSORS;
-use crate::memory::PhysAddr;
+use crate::memory::{PhysAddr, PhysRange};
 
 /// The maximum number of I/O APICs that the kernel uses.
 pub const MAX_IO_APICS: usize = 8;
@@ -48,6 +49,8 @@ pub struct Tables {
     pub local_apic: PhysAddr,
     /// Registers of the HPET, if there is one.
     pub hpet: Option<PhysAddr>,
+    /// The table of units between devices and memory (DMAR), if there is one.
+    pub remapping: Option<PhysRange>,
     /// Which memory and processors belong together.
     pub nodes: Nodes,
     processors: [u32; MAX_PROCESSORS],
@@ -108,13 +111,17 @@ impl Tables {
 pub fn read(memory: &impl PhysicalMemory, root: Option<u64>) -> Result<Tables, AcpiError> {
     let root = root.filter(|&address| is_root(memory, address)).or_else(|| find_root(memory));
     let root = root.ok_or(AcpiError::NoRoot)?;
-    let mut hpet = None;
+    let (mut hpet, mut remapping) = (None, None);
     let mut madt = Err(AcpiError::NoMadt);
     let (mut srat, mut slit, mut broken) = (None, None, None);
-    for_each_table(memory, root, |name, table| match (name, table) {
+    for_each_table(memory, root, |name, address, table| match (name, table) {
         (b"APIC", Ok(table)) if madt.is_err() => madt = read_madt(table),
         (b"APIC", Err(_)) if madt.is_err() => madt = Err(AcpiError::Broken("MADT")),
         (b"HPET", Ok(table)) => hpet = read_hpet(table),
+        (b"DMAR", Ok(table)) => {
+            let range = PhysRange::new(PhysAddr::new(address), PhysAddr::new(address + table.len() as u64));
+            remapping = remapping.or(Some(range));
+        }
         (b"SRAT", Ok(table)) => srat = srat.or(Some(table)),
         (b"SLIT", Ok(table)) => slit = slit.or(Some(table)),
         (b"SRAT", Err(_)) => broken = Some(Complaint::Broken("SRAT")),
@@ -123,7 +130,7 @@ pub fn read(memory: &impl PhysicalMemory, root: Option<u64>) -> Result<Tables, A
         _ => {}
     })?;
     let mut tables = madt?;
-    tables.hpet = hpet;
+    (tables.hpet, tables.remapping) = (hpet, remapping);
     tables.nodes = Nodes::read(srat, slit);
     tables.nodes.complaint = tables.nodes.complaint.or(broken);
     Ok(tables)
@@ -166,12 +173,12 @@ fn table<'a>(
     if checksum(bytes) == 0 { Ok(bytes) } else { Err(broken) }
 }
 
-/// Calls `with` for every table that the root table names, whole or broken, with its own name if
-/// that can be read.
+/// Calls `with` for every table that the root table names, whole or broken, with its address, and
+/// with its own name if that can be read.
 fn for_each_table<'a>(
     memory: &'a impl PhysicalMemory,
     root: u64,
-    mut with: impl FnMut(&[u8; 4], Result<&'a [u8], AcpiError>),
+    mut with: impl FnMut(&[u8; 4], u64, Result<&'a [u8], AcpiError>),
 ) -> Result<(), AcpiError> {
     let broken = AcpiError::Broken("RSDP");
     let pointer = memory.bytes(root, 36).or_else(|| memory.bytes(root, 20)).ok_or(broken)?;
@@ -188,7 +195,7 @@ fn for_each_table<'a>(
         let low = word(entry, 0).map_or(0, u64::from);
         let address = low | word(entry, 4).map_or(0, u64::from) << 32;
         let name = memory.bytes(address, 4).and_then(|name| name.try_into().ok());
-        with(name.unwrap_or(b"    "), table(memory, address, ""));
+        with(name.unwrap_or(b"    "), address, table(memory, address, ""));
     }
     Ok(())
 }
@@ -206,6 +213,7 @@ fn read_madt(table: &[u8]) -> Result<Tables, AcpiError> {
     let mut tables = Tables {
         local_apic: PhysAddr::new(u64::from(word(table, 36).ok_or(broken)?)),
         hpet: None,
+        remapping: None,
         nodes: Nodes::ONE,
         processors: [0; MAX_PROCESSORS],
         processor_count: 0,
@@ -354,6 +362,15 @@ mod tests {
             tables,
             "a wrong pointer from the loader is not the end"
         );
+    }
+
+    #[test]
+    fn the_table_of_remapping_units_is_found_if_it_is_whole() {
+        let mut table = make_table(b"DMAR", &[38, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let found = read(&machine(&[madt(), table.clone()]), None).unwrap().remapping;
+        assert_eq!(found, Some(PhysRange::new(PhysAddr::new(0x3000), PhysAddr::new(0x3030))));
+        table[40] ^= 1;
+        assert_eq!(read(&machine(&[madt(), table]), None).unwrap().remapping, None);
     }
 
     /// A table that is whole is used, and a broken one is reported.

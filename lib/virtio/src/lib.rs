@@ -14,7 +14,7 @@
 //! The device is not trusted. Whatever it writes is checked, and what the driver itself has written
 //! into shared memory is not read back. A device that breaks the rules makes the driver's next call
 //! fail ([`Error::Broken`]); no call panics or waits for ever. That the device writes only where it
-//! was asked to is beyond the reach of this library: only an IOMMU could enforce it.
+//! was asked to is beyond the reach of this library: only an IOMMU can enforce it.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
 

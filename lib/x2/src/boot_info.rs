@@ -16,6 +16,9 @@ pub const SIMPLE_EXEC: u64 = 0x0002;
 pub const NODES: u64 = 0x4d01;
 /// Record type: the screen. Macadamia's own: other kernels' root tasks pass it over.
 pub const SCREEN: u64 = 0x4d02;
+/// Record type: where the firmware's table of units between devices and memory (DMAR) is.
+/// Macadamia's own: other kernels' root tasks pass it over.
+pub const REMAPPING: u64 = 0x4d03;
 /// Record type: EFI tables.
 pub const EFI_TABLES: u64 = 0x0101;
 /// Record type: the boot loader's Multiboot information.
@@ -44,6 +47,13 @@ pub enum Record<'a> {
     Nodes(Nodes<'a>),
     /// The machine's screen, as the boot loader or the firmware has set it up.
     Screen(Screen),
+    /// The firmware's table of units between devices and memory (DMAR).
+    Remapping {
+        /// The physical address of the table.
+        start: u64,
+        /// Its size in bytes.
+        size: u64,
+    },
     /// Physical address of the Multiboot information.
     Multiboot(u64),
     /// A type or version that this module does not know.
@@ -270,6 +280,7 @@ fn parse(bytes: &[u8]) -> Option<Record<'_>> {
             command_line: command_line(bytes, 0x78)?,
         },
         MULTIBOOT => Record::Multiboot(word(bytes, 0x18)?),
+        REMAPPING => Record::Remapping { start: word(bytes, 0x18)?, size: word(bytes, 0x20)? },
         NODES => Record::Nodes(Nodes::parse(bytes)?),
         SCREEN => Record::Screen(Screen {
             physical: word(bytes, 0x18)?,
@@ -356,6 +367,11 @@ impl<'a> Writer<'a> {
         self.record(SCREEN, &screen.words(), &[])
     }
 
+    /// Adds the place of the table of remapping units.
+    pub fn remapping(&mut self, start: u64, size: u64) -> Result<(), OutOfSpace> {
+        self.record(REMAPPING, &[start, size], &[])
+    }
+
     /// Adds a module.
     pub fn module(&mut self, start: u64, size: u64, command_line: &[u8]) -> Result<(), OutOfSpace> {
         self.record(MODULE, &[start, size, 0x30], command_line)
@@ -395,7 +411,7 @@ impl<'a> Writer<'a> {
         for (bytes, &value) in record.chunks_exact_mut(8).zip([kind, 1, 0].iter().chain(body)) {
             bytes.copy_from_slice(&value.to_le_bytes());
         }
-        if command_line.is_empty() && !matches!(kind, MULTIBOOT | SCREEN) {
+        if command_line.is_empty() && !matches!(kind, MULTIBOOT | SCREEN | REMAPPING) {
             record[body_end - 8..body_end].fill(0);
         }
         record[body_end..body_end + command_line.len()].copy_from_slice(command_line);
@@ -435,6 +451,7 @@ mod tests {
         let memory = [NodeMemory { node: 1, start: 0, size: 0x1000 }];
         writer.nodes(&memory, &[&[10, 20], &[20, 10]], &[1]).unwrap();
         writer.screen(&SCREEN).unwrap();
+        writer.remapping(0x1_2000, 0x90).unwrap();
         writer.finish()
     }
 
@@ -446,8 +463,9 @@ mod tests {
         assert_eq!(BootInfo::announced_size(&bytes), Some(size as u64));
         let info = BootInfo::new(&bytes).unwrap();
         let records: Vec<_> = info.records().collect();
-        assert_eq!(records.len(), 6);
+        assert_eq!(records.len(), 7);
         assert_eq!(records[5], Record::Screen(SCREEN));
+        assert_eq!(records[6], Record::Remapping { start: 0x1_2000, size: 0x90 });
         assert!(
             matches!(records[0], Record::SimpleExec { command_line: b"sigma0", program } if program.flags == 2)
         );
@@ -499,7 +517,7 @@ mod tests {
     /// No change of a single byte makes the reader panic or run for ever.
     #[test]
     fn broken_info_is_harmless() {
-        let mut bytes = [0; 512];
+        let mut bytes = [0; 1024];
         let size = example(&mut bytes);
         for index in 0..size {
             for value in [0, 1, 0x7f, 0x80, 0xff] {

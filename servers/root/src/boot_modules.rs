@@ -38,6 +38,15 @@ pub(crate) fn screen() -> Option<Screen> {
     })
 }
 
+/// The firmware's table of units between devices and memory, if it has one. An empty table stands
+/// for one that cannot be read.
+pub(crate) fn remapping_table() -> Option<&'static [u8]> {
+    boot_info()?.records().find_map(|record| match record {
+        Record::Remapping { start, size } => Some(bytes(start, size).unwrap_or_default()),
+        _ => None,
+    })
+}
+
 fn boot_info() -> Option<BootInfo<'static>> {
     let address = kip().word(x2::kip::BOOT_INFO);
     let head = bytes(address, PAGE - address % PAGE)?;

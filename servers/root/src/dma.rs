@@ -1,8 +1,9 @@
 //! Memory that devices read and write themselves (DMA). Each block is physically contiguous,
 //! because its driver tells the device only where it begins.
 //!
-//! Without an IOMMU a device may continue to write after its driver has ended. So the DMA memory of
-//! a server is never given to another server: it is kept until the same server is started again.
+//! Without an [IOMMU](crate::iommu) a device may continue to write after its driver has ended. So
+//! the DMA memory of a server is never given to another server: it is kept until the same server is
+//! started again.
 
 use crate::executable::PAGE;
 use crate::fill::Fill;
@@ -77,6 +78,7 @@ impl Server {
                 (block, true)
             }
         };
+        resources.grant_memory(self.index, &block)?;
         self.memory.note_borrowed(address, block.start, size)?;
         let physical = block.start;
         let blocks = alloc::vec![Block { range: block, clear }];

@@ -30,6 +30,8 @@ pub struct Frames {
     ranges: Ranges,
     /// Memory that has belonged to a server. It is cleared before it is given to another one.
     used: Chunks,
+    /// All memory lies below this address.
+    end: u64,
 }
 
 impl Frames {
@@ -44,7 +46,17 @@ impl Frames {
             ranges.add(region.start, region.end).expect("sigma0 gives memory out once");
             end = end.max(region.end);
         }
-        Frames { ranges, used: Chunks::below(end) }
+        Frames { ranges, used: Chunks::below(end), end }
+    }
+
+    /// The address at which all memory ends.
+    pub(crate) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Whether a part of this physical memory can be given to servers.
+    pub(crate) fn has_part_of(&self, memory: &Range<u64>) -> bool {
+        self.ranges.has_part_of(memory.start, memory.end)
     }
 
     /// How many bytes are free.

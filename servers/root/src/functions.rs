@@ -1,9 +1,9 @@
 //! PCI functions and their message-signalled interrupts.
 //!
 //! A driver has the registers of its functions, but neither their configuration space nor the pages
-//! with tables of messages: root decides which interrupt a function raises. Without an IOMMU, a
-//! driver could still make its device write to the address where such a message goes, and so raise
-//! any interrupt. Drivers are trusted not to do that.
+//! with tables of messages: root decides which interrupt a function raises. A driver could still
+//! make its device write to the address where such a message goes, and so raise any interrupt: an
+//! [IOMMU](crate::iommu) keeps it from memory, not from that. Drivers are trusted not to do it.
 
 use crate::configuration::FunctionId;
 use crate::machine::Machine;
@@ -11,6 +11,7 @@ use crate::pci::{self, ConfigurationSpace, ENTRY, Messages, Region};
 use crate::resources::Resources;
 use crate::server::{Server, name};
 use crate::thread_numbers::{ServerIndex, ThreadName};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 use l4::extension::InterruptMessage;
@@ -43,10 +44,29 @@ impl<M: Machine> ConfigurationSpace for Registers<'_, M> {
 
 /// A function of a PCI device.
 pub(crate) struct Function {
-    place: Place,
+    pub(crate) place: Place,
     function: pci::Function,
-    owner: Option<ServerIndex>,
+    pub(crate) owner: Option<ServerIndex>,
+    /// The name of the owner; empty without one.
+    pub(crate) driver: String,
     attached: Vec<Attached>,
+    /// The place in whose name its accesses to memory reach an IOMMU, if that is another one: it is
+    /// behind a bridge of conventional PCI.
+    alias: Option<Place>,
+    /// The index of the IOMMU that translates for it.
+    pub(crate) unit: Option<usize>,
+    /// The memory that it must reach, because the firmware has told it so.
+    pub(crate) reserved: Vec<Range<u64>>,
+    /// How many of its accesses to memory have been refused since its driver was started.
+    pub(crate) faults: u32,
+}
+
+/// A PCI bridge.
+pub(crate) struct Bridge {
+    pub(crate) place: Place,
+    /// The first bus behind it, and the last.
+    pub(crate) first: u8,
+    pub(crate) last: u8,
 }
 
 /// A message-signalled interrupt that a server has attached to.
@@ -57,12 +77,12 @@ struct Attached {
     handler: ThreadName,
 }
 
-/// All functions that can be reached from the first PCI bus. Each is disabled: it sends no
-/// interrupts and uses no memory.
-pub(crate) fn find_all(machine: &mut impl Machine) -> Vec<Function> {
-    let mut found = Vec::new();
-    let (mut buses, mut next) = (alloc::vec![0u8], 0);
-    while let Some(&bus) = buses.get(next) {
+/// All functions that can be reached from the first PCI bus, and the bridges between. Each function
+/// is disabled: it sends no interrupts and uses no memory.
+pub(crate) fn find_all(machine: &mut impl Machine) -> (Vec<Function>, Vec<Bridge>) {
+    let (mut found, mut bridges) = (Vec::new(), Vec::new());
+    let (mut buses, mut next) = (alloc::vec![(0u8, None)], 0);
+    while let Some(&(bus, alias)) = buses.get(next) {
         next += 1;
         for device in 0..32 {
             let mut functions = 1;
@@ -74,23 +94,63 @@ pub(crate) fn find_all(machine: &mut impl Machine) -> Vec<Function> {
                 if registers.read(0) & 0xffff == 0xffff {
                     continue;
                 }
-                let (behind, more) = pci::kind(&registers);
+                let (_, more) = pci::kind(&registers);
                 functions = if more { 8 } else { functions };
-                if let Some(behind) = behind.filter(|behind| !buses.contains(behind)) {
-                    buses.push(behind);
+                let behind = pci::buses_behind(&registers);
+                if let Some((first, last)) = behind
+                    && buses.iter().all(|&(other, _)| other != first)
+                {
+                    buses.push((first, alias.or_else(|| alias_behind(&registers, first))));
+                    bridges.push(Bridge { place, first, last });
                 }
-                found.push((place, behind.is_none()));
+                found.push((place, alias, behind.is_none()));
             }
         }
     }
-    let ends = found.into_iter().filter(|&(_, is_end)| is_end).take(MOST_FUNCTIONS);
-    ends.filter_map(|(place, _)| Function::at(machine, place)).collect()
+    let ends = found.into_iter().filter(|&(_, _, is_end)| is_end).take(MOST_FUNCTIONS);
+    let functions = ends.filter_map(|(place, alias, _)| Function::at(machine, place, alias)).collect();
+    (functions, bridges)
+}
+
+/// The place in whose name all functions behind a bridge reach memory, if they have one: the bridge
+/// leads to conventional PCI, where accesses do not say which function they come from.
+fn alias_behind<M: Machine>(bridge: &Registers<'_, M>, first_bus: u8) -> Option<Place> {
+    match pci::express_port(bridge) {
+        None => Some(bridge.place),
+        Some(pci::TO_CONVENTIONAL) => Some(u32::from(first_bus) << 16),
+        Some(_) => None,
+    }
 }
 
 impl Function {
-    fn at(machine: &mut impl Machine, place: Place) -> Option<Function> {
+    fn at(machine: &mut impl Machine, place: Place, alias: Option<Place>) -> Option<Function> {
         let function = pci::Function::find(&mut Registers { machine, place })?;
-        Some(Function { place, function, owner: None, attached: Vec::new() })
+        Some(Function {
+            place,
+            function,
+            owner: None,
+            driver: String::new(),
+            attached: Vec::new(),
+            alias,
+            unit: None,
+            reserved: Vec::new(),
+            faults: 0,
+        })
+    }
+
+    /// The places in whose names the function's accesses reach an IOMMU.
+    pub(crate) fn requesters(&self) -> impl Iterator<Item = Place> + use<> {
+        [Some(self.place), self.alias].into_iter().flatten()
+    }
+
+    /// Whether accesses in the name of `place` may be the function's.
+    pub(crate) fn is_requester(&self, place: Place) -> bool {
+        self.requesters().any(|own| own == place)
+    }
+
+    /// Whether an IOMMU cannot tell the two functions apart.
+    fn is_as(&self, other: &Function) -> bool {
+        self.unit.is_some() && self.alias.is_some() && self.alias == other.alias
     }
 
     /// Whether a server that asks for such a function may be given it: it matches, and no server
@@ -106,8 +166,9 @@ impl Function {
     }
 
     /// Gives the function to this server, which keeps it until the system ends.
-    pub(crate) fn give_to(&mut self, owner: ServerIndex) {
+    pub(crate) fn give_to(&mut self, owner: ServerIndex, name: &str) {
         self.owner = Some(owner);
+        self.driver = name.into();
     }
 
     /// Writes the four words of entry `entry` of the MSI-X table, if the function has one. The
@@ -167,9 +228,29 @@ impl<M: Machine> Resources<M> {
         }
     }
 
+    /// Finds the PCI functions of the machine.
+    pub(crate) fn find_functions(&mut self) {
+        (self.functions, self.bridges) = find_all(&mut self.machine);
+    }
+
+    /// The index of a function that a server may be given for which its configuration asks. Those
+    /// that an IOMMU cannot tell apart are of one server.
+    pub(crate) fn free_function(&self, wanted: FunctionId, server: ServerIndex) -> Option<usize> {
+        let is_free = |function: &Function| {
+            let mut others = self.functions.iter().filter(|other| function.is_as(other));
+            function.is_free(wanted) && others.all(|other| other.owner.is_none_or(|owner| owner == server))
+        };
+        self.functions.iter().position(is_free)
+    }
+
     /// Disables the PCI functions of a server that has ended.
     pub(crate) fn disable_functions(&mut self, server: ServerIndex) {
-        for function in self.functions.iter_mut().filter(|function| function.owner == Some(server)) {
+        self.disable_functions_where(|function| function.owner == Some(server));
+    }
+
+    /// Disables the PCI functions for which `which` is true.
+    pub(crate) fn disable_functions_where(&mut self, which: impl Fn(&Function) -> bool) {
+        for function in self.functions.iter_mut().filter(|function| which(function)) {
             let registers = &mut Registers { machine: &mut self.machine, place: function.place };
             function.function.disable(registers);
         }
@@ -183,10 +264,15 @@ impl<M: Machine> Resources<M> {
 
     /// A message-signalled interrupt that no function uses, if there is one; preferably one that
     /// the present processor receives.
-    fn free_interrupt(&self) -> Option<u32> {
+    pub(crate) fn free_interrupt(&self) -> Option<u32> {
         let all = self.machine.message_interrupts();
         let used = |number: u32| {
-            self.functions.iter().flat_map(|function| &function.attached).any(|used| used.interrupt == number)
+            self.iommu.interrupt == Some(number)
+                || self
+                    .functions
+                    .iter()
+                    .flat_map(|function| &function.attached)
+                    .any(|used| used.interrupt == number)
         };
         let (here, processors) = (self.machine.processor(), self.machine.processors());
         let is_here = |number: &u32| (number - all.start) % processors == here;
@@ -274,6 +360,9 @@ impl Server {
         let entry = u16::try_from(entry).ok().filter(|&entry| entry < count).ok_or(Status::NotFound)?;
         if function.attached.iter().any(|attached| attached.entry == entry) {
             return Err(Status::InUse);
+        }
+        if !resources.iommu.answers(function.unit) {
+            return Err(Status::Unsupported);
         }
         let interrupt = interrupt.ok_or(Status::NoMemory)?;
         function.attached.try_reserve(1).map_err(|_| Status::NoMemory)?;

@@ -177,6 +177,35 @@ impl Machine for L4 {
         unsafe { (address as *mut u32).write_volatile(value) }
     }
 
+    fn read_register(&self, address: u64) -> u32 {
+        // SAFETY: the register is a device's, which `request_memory` has mapped here. Root reads
+        // only registers of IOMMUs, and reading them has no effect.
+        unsafe { (address as *const u32).read_volatile() }
+    }
+
+    fn read_word(&self, address: u64) -> u64 {
+        // SAFETY: sigma0 has given root this memory, it is mapped here, no other space has it, and
+        // there are no references to it.
+        unsafe { (address as *const u64).read_volatile() }
+    }
+
+    fn write_word(&mut self, address: u64, value: u64) {
+        // SAFETY: as for `read_word`. `root::iommu` lets devices reach memory of their drivers
+        // only.
+        unsafe { (address as *mut u64).write_volatile(value) }
+    }
+
+    fn write_back(&mut self, address: u64, size: u64) {
+        const LINE: u64 = 64;
+        for line in (address & !(LINE - 1)..address + size).step_by(LINE as usize) {
+            // SAFETY: the memory is mapped here; writing a line back changes nothing that programs
+            // see.
+            unsafe { core::arch::x86_64::_mm_clflush(line as *const u8) }
+        }
+        // SAFETY: a fence changes nothing that programs see.
+        unsafe { core::arch::x86_64::_mm_mfence() }
+    }
+
     fn leave_screen(&mut self) {
         l4::console::leave_screen();
     }

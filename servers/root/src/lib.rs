@@ -24,6 +24,7 @@ pub mod executable;
 mod fill;
 pub mod frames;
 mod functions;
+mod iommu;
 pub mod machine;
 pub mod modules;
 mod names;

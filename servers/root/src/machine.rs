@@ -121,6 +121,20 @@ pub trait Machine {
     /// [`request_memory`](Self::request_memory).
     fn write_register(&mut self, address: u64, value: u32);
 
+    /// Reads a device register at a physical address that root has got by
+    /// [`request_memory`](Self::request_memory).
+    fn read_register(&self, address: u64) -> u32;
+
+    /// Reads a word of physical memory that root has and no server. An IOMMU may write there.
+    fn read_word(&self, address: u64) -> u64;
+
+    /// Writes a word of physical memory that root has and no server, where an IOMMU reads it.
+    fn write_word(&mut self, address: u64, value: u64);
+
+    /// Writes what the processors' caches hold of this physical memory, which root has, back to
+    /// memory.
+    fn write_back(&mut self, address: u64, size: u64);
+
     /// Makes the kernel show nothing on the screen any more, unless it panics.
     fn leave_screen(&mut self);
 

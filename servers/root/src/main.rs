@@ -51,15 +51,16 @@ fn configured() -> Result<System<L4>, alloc::string::String> {
     // Modules are found before the frames are taken: a page that root has asked for by its address
     // is not given out again when root asks for any page.
     let frames = Frames::new(regions());
-    let free = frames.free();
-    let rest = configuration::rest(&servers, free)?;
-    println!("root: {} KiB of memory, {} servers", free >> 10, servers.len());
+    println!("root: {} KiB of memory, {} servers", frames.free() >> 10, servers.len());
     boot_modules::nodes().inspect(|nodes| report_nodes(*nodes));
     let mut system = System::new(L4, frames, workers::request_threads(), workers::first_number());
     system.set_screen(boot_modules::screen());
-    if servers.iter().any(|server| !server.functions.is_empty()) {
+    let drivers = servers.iter().filter(|server| !server.functions.is_empty()).count();
+    if drivers > 0 {
         system.find_functions();
+        system.set_up_iommu(boot_modules::remapping_table(), drivers as u64);
     }
+    let rest = configuration::rest(&servers, system.free_memory())?;
     for (configuration, (program, modules)) in servers.into_iter().zip(found) {
         system.add(configuration, program, modules, rest);
     }

@@ -1,7 +1,6 @@
 //! PCI functions: what their configuration space says about their registers, and how they interrupt
 //! by messages (PCI Local Bus Specification 3.0, chapter 6).
 
-use alloc::vec::Vec;
 use core::ops::Range;
 
 /// Configuration space of a function, in words of 32 bits. The argument `register` is an offset in
@@ -19,6 +18,7 @@ const COMMAND: u8 = 4;
 const CLASS: u8 = 8;
 const HEADER: u8 = 0xc;
 const BASE_ADDRESSES: u8 = 0x10;
+const BUSES: u8 = 0x18;
 const CAPABILITIES: u8 = 0x34;
 /// Bits of the command register, which is the lower half of its word, and of the status register,
 /// the upper half.
@@ -27,8 +27,9 @@ const MASTER: u32 = 4;
 const NO_LINE: u32 = 1 << 10;
 const STATUS: u32 = 0xffff << 16;
 const HAS_CAPABILITIES: u32 = 1 << 20;
-/// Identifiers of PCI capabilities: MSI and MSI-X.
+/// Identifiers of PCI capabilities: MSI, PCI Express and MSI-X.
 const MSI: u8 = 5;
+const EXPRESS: u8 = 0x10;
 const MSI_X: u8 = 0x11;
 /// Bits in the first word of the MSI and MSI-X capabilities.
 const MSI_ON: u32 = 1 << 16;
@@ -36,6 +37,8 @@ const MSI_COUNT: u32 = 7 << 20;
 const MSI_WIDE: u32 = 1 << 23;
 const MSI_X_MASKED: u32 = 1 << 30;
 const MSI_X_ON: u32 = 1 << 31;
+/// The type of a port of PCI Express that is a bridge to conventional PCI.
+pub const TO_CONVENTIONAL: u8 = 7;
 /// The most capabilities that fit into configuration space: a list that is longer has a loop.
 const MOST_CAPABILITIES: usize = 48;
 /// Bytes in a page.
@@ -200,8 +203,20 @@ impl Function {
 /// more than one function.
 pub fn kind(space: &impl ConfigurationSpace) -> (Option<u8>, bool) {
     let header = space.read(HEADER) >> 16 & 0xff;
-    let bus = (header & 0x7f == 1).then(|| (space.read(0x18) >> 8) as u8);
+    let bus = (header & 0x7f == 1).then(|| (space.read(BUSES) >> 8) as u8);
     (bus, header & 0x80 != 0)
+}
+
+/// The buses behind the function, if it is a PCI bridge: from the first to the last.
+pub fn buses_behind(space: &impl ConfigurationSpace) -> Option<(u8, u8)> {
+    let (first, _) = kind(space);
+    first.map(|first| (first, (space.read(BUSES) >> 16) as u8))
+}
+
+/// What a function is in PCI Express (the type of its port), if it belongs to that.
+pub fn express_port(space: &impl ConfigurationSpace) -> Option<u8> {
+    let at = capabilities(space).find(|&(kind, _)| kind == EXPRESS).map(|(_, at)| at);
+    at.map(|at| (space.read(at) >> 20) as u8 & 0xf)
 }
 
 fn regions(space: &mut impl ConfigurationSpace) -> [Option<Region>; 6] {
@@ -251,18 +266,24 @@ fn regions(space: &mut impl ConfigurationSpace) -> [Option<Region>; 6] {
     regions
 }
 
-fn messages(space: &impl ConfigurationSpace, regions: &[Option<Region>; 6]) -> Option<Messages> {
-    if space.read(COMMAND) & HAS_CAPABILITIES == 0 {
-        return None;
-    }
-    let mut at = space.read(CAPABILITIES) as u8 & 0xfc;
-    let mut found = Vec::new();
-    while at >= 0x40 && found.len() < MOST_CAPABILITIES {
-        let word = space.read(at);
-        found.push((word as u8, at));
+/// The capabilities of a function: what each is, and its offset in configuration space.
+fn capabilities(space: &impl ConfigurationSpace) -> impl Iterator<Item = (u8, u8)> {
+    let has_some = space.read(COMMAND) & HAS_CAPABILITIES != 0;
+    let mut at = if has_some { space.read(CAPABILITIES) as u8 & 0xfc } else { 0 };
+    let found = core::iter::from_fn(move || {
+        let here = at;
+        if here < 0x40 {
+            return None;
+        }
+        let word = space.read(here);
         at = (word >> 8) as u8 & 0xfc;
-    }
-    let of = |kind| found.iter().find(|&&(other, _)| other == kind).map(|&(_, at)| at);
+        Some((word as u8, here))
+    });
+    found.take(MOST_CAPABILITIES)
+}
+
+fn messages(space: &impl ConfigurationSpace, regions: &[Option<Region>; 6]) -> Option<Messages> {
+    let of = |kind| capabilities(space).find(|&(other, _)| other == kind).map(|(_, at)| at);
     let table = of(MSI_X).and_then(|capability| {
         let entries = (space.read(capability) >> 16 & 0x7ff) as u16 + 1;
         let place = space.read(capability.checked_add(4)?);

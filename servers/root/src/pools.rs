@@ -1,7 +1,8 @@
 //! Pools: memory of a server that the devices of another server, its driver, may read and write.
 //!
 //! The driver learns the physical addresses of a pool's memory, and does not get the memory itself.
-//! Without an IOMMU nothing limits its devices to them, so a driver is trusted.
+//! An [IOMMU](crate::iommu) limits its devices to them. Without one nothing does, and a driver is
+//! trusted.
 //!
 //! A pool ends with the driver, whose devices can use no memory from then on. When the server that
 //! owns the memory ends first, the driver's functions are disabled before any other server gets the
@@ -13,6 +14,7 @@ use crate::resources::Resources;
 use crate::server::{Server, name};
 use crate::thread_numbers::ServerIndex;
 use alloc::vec::Vec;
+use core::ops::Range;
 use rt::root::Status;
 use x2::ThreadId;
 
@@ -40,6 +42,12 @@ impl Pools {
         Pools { pools: Vec::new(), last: 0 }
     }
 
+    /// The memory of all pools that devices of this server use.
+    pub(crate) fn ranges_of_driver(&self, driver: ServerIndex) -> Vec<Range<u64>> {
+        let own = self.pools.iter().filter(|pool| pool.driver == driver);
+        own.flat_map(|pool| pool.blocks.iter().map(|block| block.range.clone())).collect()
+    }
+
     /// Whether devices of another server may use the region at this address of the server's space.
     pub(crate) fn has(&self, owner: ServerIndex, address: u64) -> bool {
         self.of(owner).any(|pool| pool.address == address)
@@ -48,9 +56,7 @@ impl Pools {
     /// The physical memory of all pools, with the server that owns it and the one that drives
     /// devices there.
     #[cfg(test)]
-    pub(crate) fn memory(
-        &self,
-    ) -> impl Iterator<Item = (ServerIndex, ServerIndex, core::ops::Range<u64>)> + '_ {
+    pub(crate) fn memory(&self) -> impl Iterator<Item = (ServerIndex, ServerIndex, Range<u64>)> + '_ {
         let of = |pool: &Pool, block: &Block| (pool.owner, pool.driver, block.range.clone());
         self.pools.iter().flat_map(move |pool| pool.blocks.iter().map(move |block| of(pool, block)))
     }
@@ -66,7 +72,13 @@ impl<M: Machine> Resources<M> {
     pub(crate) fn forget_pools(&mut self, server: ServerIndex) {
         let gone: Vec<Pool> =
             self.pools.pools.extract_if(.., |pool| pool.owner == server || pool.driver == server).collect();
-        gone.iter().for_each(|pool| self.disable_functions(pool.driver));
+        let mut drivers: Vec<ServerIndex> = gone.iter().map(|pool| pool.driver).collect();
+        drivers.sort_unstable();
+        drivers.dedup();
+        for driver in drivers {
+            self.disable_functions(driver);
+            self.renew_domain(driver);
+        }
     }
 }
 
@@ -90,6 +102,10 @@ impl Server {
         let mut copy = Vec::new();
         copy.try_reserve_exact(blocks.len()).map_err(|_| Status::NoMemory)?;
         copy.extend_from_slice(blocks);
+        let mut ranges = Vec::new();
+        ranges.try_reserve_exact(copy.len()).map_err(|_| Status::NoMemory)?;
+        ranges.extend(copy.iter().map(|block| block.range.clone()));
+        resources.grant(driver, &ranges)?;
         resources.pools.last += 1;
         let number = resources.pools.last;
         resources.pools.pools.push(Pool { number, owner: self.index, driver, address, blocks: copy });

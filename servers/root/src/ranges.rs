@@ -115,6 +115,11 @@ impl Ranges {
         Ok(())
     }
 
+    /// Whether a part of `start .. end` is in the table.
+    pub fn has_part_of(&self, start: u64, end: u64) -> bool {
+        self.ranges.range(..end).next_back().is_some_and(|(_, range)| range.end > start)
+    }
+
     /// Whether all of `start .. end` belongs to `owner`.
     pub fn owns(&self, owner: ServerIndex, start: u64, end: u64) -> bool {
         let mut next = start;

@@ -1,7 +1,8 @@
 //! The resources that servers compete for: memory, thread numbers, spaces, interrupt lines.
 
 use crate::frames::Frames;
-use crate::functions::Function;
+use crate::functions::{Bridge, Function};
+use crate::iommu::Iommu;
 use crate::machine::Machine;
 use crate::pools::Pools;
 use crate::server::{id, name};
@@ -26,6 +27,10 @@ pub(crate) struct Resources<M> {
     pub(crate) screen: Option<Screen>,
     /// The PCI functions of the machine; empty if no server is configured to have one.
     pub(crate) functions: Vec<Function>,
+    /// The PCI bridges of the machine, as far as functions are known.
+    pub(crate) bridges: Vec<Bridge>,
+    /// The units between functions and memory.
+    pub(crate) iommu: Iommu,
 }
 
 impl<M: Machine> Resources<M> {

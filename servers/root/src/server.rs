@@ -167,6 +167,7 @@ impl Server {
     ) -> Result<Start, String> {
         let program = Executable::parse(self.program.content)?;
         self.state = State::Starting;
+        resources.begin_domain(self.index)?;
         self.threads.take(1).map_err(|_| "it may have no thread")?;
         self.spaces.take(1).map_err(|_| "it may have no space")?;
         let name = resources.numbers.allocate(self.index).map_err(|_| "no thread number is free")?;
@@ -293,6 +294,7 @@ impl Server {
     /// been deleted.
     pub(crate) fn take_down<M: Machine>(&mut self, resources: &mut Resources<M>) {
         resources.disable_functions(self.index);
+        resources.end_domain(self.index);
         resources.forget_pools(self.index);
         resources.spaces.remove_all(self.index);
         resources.shares.forget(&mut resources.frames, self.index);

@@ -4,7 +4,7 @@
 use crate::configuration::{self, MemoryLimit};
 use crate::end::End;
 use crate::frames::Frames;
-use crate::functions;
+use crate::iommu::Iommu;
 use crate::machine::Machine;
 use crate::modules::Module;
 use crate::names::Waiter;
@@ -41,10 +41,21 @@ impl<M: Machine> System<M> {
     pub fn new(machine: M, frames: Frames, roots: Vec<ThreadId>, first: u32) -> System<M> {
         let numbers = ThreadNumbers::new(first, THREAD_NUMBERS);
         let (spaces, shares, pools) = (Spaces::new(), Shares::new(), Pools::new());
-        let (lines, functions) = (Vec::new(), Vec::new());
-        let screen = None;
-        let resources =
-            Resources { machine, frames, numbers, spaces, shares, pools, lines, screen, functions };
+        let (lines, functions, bridges) = (Vec::new(), Vec::new(), Vec::new());
+        let (screen, iommu) = (None, Iommu::default());
+        let resources = Resources {
+            machine,
+            frames,
+            numbers,
+            spaces,
+            shares,
+            pools,
+            lines,
+            screen,
+            functions,
+            bridges,
+            iommu,
+        };
         System { servers: Vec::new(), resources, waiters: Vec::new(), roots }
     }
 
@@ -63,10 +74,9 @@ impl<M: Machine> System<M> {
         let index = server_index(self.servers.len());
         let mut server = Server::new(configuration, program, modules, index, memory);
         for &wanted in &server.configuration.functions {
-            let mut all = self.resources.functions.iter_mut();
-            let at = all.position(|function| function.is_free(wanted));
+            let at = self.resources.free_function(wanted, index);
             match at {
-                Some(at) => self.resources.functions[at].give_to(index),
+                Some(at) => self.resources.functions[at].give_to(index, &server.configuration.name),
                 None => self.resources.machine.report(format_args!(
                     "root: server {}: there is no PCI function {wanted}",
                     server.configuration.name
@@ -85,7 +95,19 @@ impl<M: Machine> System<M> {
     /// Finds the PCI functions of the machine. It must be called before servers are added that have
     /// PCI functions.
     pub fn find_functions(&mut self) {
-        self.resources.functions = functions::find_all(&mut self.resources.machine);
+        self.resources.find_functions();
+    }
+
+    /// Sets up the units between PCI functions and memory, which the firmware's table names if
+    /// there are any. The functions must have been found, and no server has been added. `drivers`
+    /// servers will have functions.
+    pub fn set_up_iommu(&mut self, table: Option<&[u8]>, drivers: u64) {
+        self.resources.set_up_iommu(table, drivers);
+    }
+
+    /// How many bytes of memory servers can have.
+    pub fn free_memory(&self) -> u64 {
+        self.resources.frames.free().saturating_sub(self.resources.iommu.reserve())
     }
 
     /// The priority at which the background worker does a work item: that of the item's server.
@@ -125,6 +147,10 @@ impl<M: Machine> System<M> {
     pub fn handle(&mut self, from: ThreadId, tag: MessageTag, registers: &mut impl Registers) -> Outcome {
         if !from.is_global() {
             return Outcome::Wait;
+        }
+        if self.resources.iommu.interrupt.is_some_and(|line| from == ThreadId::interrupt(line)) {
+            self.resources.take_faults();
+            return Outcome::Answer(MessageTag::EMPTY);
         }
         let name = server::name(from);
         let owner = self.resources.numbers.owner(name);

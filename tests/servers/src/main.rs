@@ -7,6 +7,7 @@ extern crate alloc;
 mod console;
 mod driver;
 mod entropy;
+mod iommu;
 mod keys;
 mod memory;
 mod messages;
@@ -63,6 +64,10 @@ fn run() -> ! {
         "client" => driver::test(),
         "message-driver" => messages::drive(),
         "message-client" => messages::test(),
+        "iommu-driver" => iommu::drive(),
+        "iommu-teller" => iommu::tell(),
+        "iommu-client" => iommu::test(),
+        "no-iommu-client" => iommu::test_without(),
         "power" => power(),
         "port" => {
             // SAFETY: this server does not have the port, so nothing is read.

@@ -119,6 +119,8 @@ pub struct Machine {
     pub disk: Option<ScratchDisk>,
     /// Whether the machine has a screen, and where it is seen.
     pub screen: Option<Window>,
+    /// Whether the machine has a unit between devices and memory (an IOMMU).
+    pub iommu: bool,
     /// Further QEMU arguments.
     pub extra: Vec<String>,
 }
@@ -194,6 +196,15 @@ impl Machine {
                 check_kvm()?;
                 qemu.args(["-accel", "kvm", "-cpu", "host"]);
             }
+        }
+        if self.iommu {
+            if self.model != "q35" {
+                bail!("a machine of type {} has no IOMMU: q35 has", self.model);
+            }
+            // It must be there before the devices, and those of virtio go through it only if they
+            // are told to.
+            qemu.args(["-device", "intel-iommu,intremap=off"]);
+            qemu.args(["-global", "virtio-device.iommu_platform=on"]);
         }
         qemu.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
         match (&self.foreign, &self.image) {

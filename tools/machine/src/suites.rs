@@ -42,6 +42,9 @@ pub struct Suite {
     /// Further QEMU arguments.
     #[serde(default)]
     qemu: Vec<String>,
+    /// Whether the machine has a unit between devices and memory (an IOMMU).
+    #[serde(default)]
+    iommu: bool,
     /// Whether the machine stays as it is after a panic, instead of ending.
     #[serde(default)]
     stays: bool,
@@ -392,6 +395,9 @@ impl Suite {
         if self.tests == Some(0) {
             bail!("`tests = 0`: it could not fail");
         }
+        if self.iommu && self.machines.iter().any(|model| model != "q35") {
+            bail!("only machines of type q35 have an `iommu`");
+        }
         if self.machines.is_empty()
             || self.boots.is_empty()
             || self.cpus.is_empty()
@@ -516,6 +522,7 @@ impl Suite {
                 .to_string(),
             modules: self.modules.clone(),
             icount: self.icount,
+            iommu: self.iommu,
             devices: own_disk
                 .iter()
                 .flat_map(ScratchDisk::devices)
@@ -569,6 +576,7 @@ mod tests {
             "tests = 0",
             "tests = 1\nmachines = []",
             "tests = 1\nrepeat = 0",
+            "tests = 1\nmachines = [\"pc\"]\niommu = true",
             "tests = 1\nnot-under = { xen = \"?\" }",
             "image = \"base\"",
             "guest = [\"x\"]",

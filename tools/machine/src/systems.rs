@@ -65,6 +65,10 @@ pub struct Hardware {
         default_missing_value = "window"
     )]
     pub screen: Option<Window>,
+    /// Put a unit between devices and memory (an IOMMU), by which a device reaches only the memory
+    /// that its driver may use
+    #[arg(long)]
+    iommu: bool,
     /// Boot through UEFI and GRUB, from an image, instead of directly
     #[arg(long)]
     uefi: bool,
@@ -120,6 +124,7 @@ impl Hardware {
             boot: if self.uefi { Boot::UefiCd } else { Boot::Direct },
             icount: self.virtual_time,
             screen: self.screen,
+            iommu: self.iommu,
             ..Machine::default()
         }
     }

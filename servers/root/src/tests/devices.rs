@@ -127,7 +127,7 @@ fn the_first_use_of_a_port_gives_the_whole_range() {
 
 /// A function with a memory base address of 16 KiB, whose table of four messages is its second
 /// page.
-fn function_with_table() -> Device {
+pub(super) fn function_with_table() -> Device {
     let words = [
         (0, 0x10d3_8086),
         (4, 1 << 20 | 3),
@@ -140,7 +140,7 @@ fn function_with_table() -> Device {
     Device { words: words.into(), writable: writable.into() }
 }
 
-const PCI: &str = "pci 8086:10d3\nrestart yes\n";
+pub(super) const PCI: &str = "pci 8086:10d3\nrestart yes\n";
 
 fn with_function() -> Root {
     let mut machine = Simulation::default();

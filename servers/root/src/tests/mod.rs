@@ -3,11 +3,13 @@
 
 mod devices;
 mod ends;
+mod iommu;
 mod memory;
 mod messages;
 mod random;
 mod simulation;
 mod threads;
+mod unit;
 mod work;
 
 use crate::configuration;
@@ -51,6 +53,9 @@ impl Root {
         let system = System::new(machine, Frames::new([MEMORY]), roots, 110);
         let mut root = Root { system, queue: Vec::new(), answers: Vec::new() };
         root.system.find_functions();
+        if let Some(table) = root.machine().dmar.clone() {
+            root.system.set_up_iommu(Some(&table), 3);
+        }
         let module = Module { start: 0x8000_3000, content: program().leak() };
         for server in servers {
             let modules = server.modules.iter().map(|_| module).collect();
@@ -170,7 +175,7 @@ impl Root {
             }
             threads.extend(own.iter().map(|id| id.number()));
         }
-        accounted += [ServerIndex::MAX, ServerIndex::MAX - 1]
+        accounted += [ServerIndex::MAX, ServerIndex::MAX - 1, crate::iommu::TABLES]
             .map(|it| resources.frames.size_of(it))
             .iter()
             .sum::<u64>();
@@ -179,9 +184,39 @@ impl Root {
         assert_eq!(all, threads, "the kernel has the threads that root knows");
         let mut interrupts: BTreeSet<u32> = resources.lines.iter().map(|&(line, _)| line).collect();
         interrupts.extend(resources.attached_interrupts());
+        interrupts.extend(resources.iommu.interrupt);
         assert_eq!(machine.interrupts.keys().copied().collect::<BTreeSet<_>>(), interrupts, "interrupts");
         self.check_separation();
         self.check_pools();
+        self.check_reach();
+    }
+
+    /// Checks that functions reach memory of their drivers and of these drivers' pools, all of it
+    /// and no other.
+    fn check_reach(&self) {
+        let resources = &self.system.resources;
+        let Some(unit) = resources.machine.unit.as_ref().filter(|unit| unit.is_on()) else { return };
+        for function in resources.functions.iter().filter(|function| function.unit.is_some()) {
+            let reachable = unit.reachable(function.place);
+            let mut may: BTreeSet<u64> = function.reserved.iter().cloned().flat_map(pages).collect();
+            let mut must = BTreeSet::new();
+            if let Some(owner) = function.owner {
+                let driver = &self.system.servers[usize::from(owner)];
+                may.extend(driver.dma.blocks().into_iter().flat_map(pages));
+                let pools = resources.pools.memory().filter(|(_, of, _)| *of == owner);
+                must.extend(pools.flat_map(|(_, _, block)| pages(block)));
+                if driver.state == State::Up {
+                    let mapped = self.space(owner.into()).pages.values().map(|&(page, _)| page);
+                    must.extend(mapped.filter(|page| may.contains(page)));
+                } else if driver.state == State::Down {
+                    assert_eq!(reachable, BTreeSet::new(), "its driver has ended");
+                }
+                may.extend(&must);
+            }
+            assert!(reachable.is_subset(&may), "{:x?}", reachable.difference(&may));
+            let has_lost = resources.machine.reports.iter().any(|line| line.contains("have lost the memory"));
+            assert!(has_lost || must.is_subset(&reachable), "{:x?}", must.difference(&reachable));
+        }
     }
 
     /// Checks that the memory of each pool belongs to its owner, and that its driver has not ended.
@@ -205,6 +240,11 @@ impl Root {
             }
         }
     }
+}
+
+/// The pages of a range.
+fn pages(range: core::ops::Range<u64>) -> impl Iterator<Item = u64> {
+    range.step_by(PAGE as usize)
 }
 
 /// Encodes the arguments of a request that ends with a text.

@@ -6,6 +6,7 @@ use crate::machine::{Machine, MachineEnd};
 use crate::requests;
 use crate::step::{self, Step};
 use crate::tests::messages::Answer;
+use crate::tests::unit::{self, Unit, Words};
 use core::cell::Cell;
 use core::fmt;
 use core::ops::Range;
@@ -82,6 +83,13 @@ pub(super) struct Simulation {
     pub(super) devices: BTreeMap<u32, Device>,
     pub(super) registers: BTreeMap<u64, u32>,
     pub(super) ports: Vec<Fpage>,
+    /// The IOMMU, if the machine has one, and the firmware's table of it.
+    pub(super) unit: Option<Unit>,
+    pub(super) dmar: Option<Vec<u8>>,
+    /// What root has written into memory of its own, as the processors see it.
+    words: Words,
+    /// How often root has asked for the time while the IOMMU did not answer.
+    waits: Cell<u64>,
 }
 
 impl Default for Simulation {
@@ -104,6 +112,10 @@ impl Default for Simulation {
             devices: BTreeMap::new(),
             registers: BTreeMap::new(),
             ports: Vec::new(),
+            unit: None,
+            dmar: None,
+            words: Words::default(),
+            waits: Cell::new(0),
         }
     }
 }
@@ -237,7 +249,10 @@ impl Machine for Simulation {
     }
 
     fn now(&self) -> u64 {
-        self.now
+        if self.unit.as_ref().is_some_and(|unit| unit.is_stuck) {
+            self.waits.set(self.waits.get() + 1);
+        }
+        self.now + self.waits.get() * 1000
     }
 
     fn message_interrupts(&self) -> Range<u32> {
@@ -361,9 +376,14 @@ impl Machine for Simulation {
     fn write_memory(&mut self, memory: Range<u64>, bytes: &[u8]) {
         assert!(bytes.len() as u64 <= memory.end - memory.start, "the bytes fit");
         assert!(MEMORY.start <= memory.start && memory.end <= MEMORY.end, "there is such memory");
+        let cleared = memory.clone();
         for page in memory.step_by(PAGE as usize) {
             assert!(!self.is_mapped(page), "page {page:#x} is a server's while root writes to it");
             self.dirty.remove(&page);
+        }
+        self.words.clear(cleared.clone());
+        if let Some(unit) = self.unit.as_mut().filter(|unit| unit.is_coherent()) {
+            unit.memory.clear(cleared);
         }
     }
 
@@ -389,7 +409,37 @@ impl Machine for Simulation {
     }
 
     fn write_register(&mut self, address: u64, value: u32) {
-        self.registers.insert(address, value);
+        let Some(unit) = self.unit.as_mut().filter(|_| is_of_unit(address)) else {
+            self.registers.insert(address, value);
+            return;
+        };
+        if let Some((at, word)) = unit.write(address - unit::REGISTERS, value) {
+            unit.memory.write(at, word);
+            self.words.write(at, word);
+        }
+    }
+
+    fn read_register(&self, address: u64) -> u32 {
+        let unit = self.unit.as_ref().filter(|_| is_of_unit(address)).expect("only an IOMMU's are read");
+        unit.read(address - unit::REGISTERS)
+    }
+
+    fn read_word(&self, address: u64) -> u64 {
+        self.words.read(address)
+    }
+
+    fn write_word(&mut self, address: u64, value: u64) {
+        assert!(MEMORY.contains(&address) && !self.is_mapped(address & !(PAGE - 1)), "it is root's own");
+        self.words.write(address, value);
+        if self.unit.as_ref().is_some_and(Unit::is_coherent) {
+            self.write_back(address, 8);
+        }
+    }
+
+    fn write_back(&mut self, address: u64, size: u64) {
+        if let Some(unit) = &mut self.unit {
+            unit.memory.copy(&self.words, address..address + size);
+        }
     }
 
     fn leave_screen(&mut self) {
@@ -401,14 +451,31 @@ impl Machine for Simulation {
     }
 }
 
+/// Whether this is the address of a register of the IOMMU.
+fn is_of_unit(address: u64) -> bool {
+    (unit::REGISTERS..unit::REGISTERS + PAGE).contains(&address)
+}
+
 impl Simulation {
+    /// Whether the function at `place` can read and write the page now. What the IOMMU refuses is
+    /// on record.
+    pub(super) fn reaches(&mut self, place: u32, page: u64) -> bool {
+        if self.devices[&place].words[&4] & 4 == 0 {
+            return false;
+        }
+        let Some(unit) = &mut self.unit else { return true };
+        [true, false].map(|is_read| unit.access(place, page, is_read)) == [true; 2]
+    }
+
     fn set_handler(&mut self, interrupt: ThreadId, handler: ThreadId) -> Result<()> {
         if handler == interrupt {
             self.interrupts.remove(&interrupt.number());
             return Ok(());
         }
         self.call()?;
-        self.thread(handler).ok_or(Some(ErrorCode::InvalidThread))?;
+        if !ROOT.contains(&handler.number()) {
+            self.thread(handler).ok_or(Some(ErrorCode::InvalidThread))?;
+        }
         let old = self.interrupts.insert(interrupt.number(), handler);
         assert_eq!(old, None, "the interrupt has no handler yet");
         Ok(())

@@ -14,7 +14,7 @@ use crate::boot::{
     BootInformation, PhysicalMemory, Protocol, kickstart, multiboot1, multiboot2, option_modules,
 };
 use crate::boot_cell::BootCell;
-use crate::memory::PhysAddr;
+use crate::memory::{PhysAddr, PhysRange};
 use crate::{arch, config, kip, log, screen};
 
 global_asm!(include_str!("start.S"));
@@ -142,6 +142,11 @@ fn find_text_screen(information: &mut BootInformation) {
 pub fn nodes() -> &'static Nodes {
     static ONE: Nodes = Nodes::ONE;
     TABLES.get().as_ref().map_or(&ONE, |tables| &tables.nodes)
+}
+
+/// The firmware's table of units between devices and memory (DMAR), if there is one.
+pub fn remapping_table() -> Option<PhysRange> {
+    TABLES.get().as_ref().ok()?.remapping
 }
 
 /// Starts the other processors. Called once, when the kernel's allocator works; boot memory may
