@@ -12,6 +12,7 @@ use super::client::Caller;
 use super::clock::Clock;
 use super::gsync::Waiters;
 use super::memory_object::MemoryObject;
+use super::object_cache::ObjectCache;
 use super::ports::copy;
 use super::serve::Buffer;
 use super::{Environment, Object, PortPersonality, TaskPorts, ThreadPorts};
@@ -62,6 +63,8 @@ pub struct Kernel<M: Machine, P: PortPersonality<M>> {
     pub(super) waiters: Waiters,
     /// The memory objects of programs, by the numbers of their pagers' ports.
     pub(super) memory_objects: SpinLock<BTreeMap<u64, Weak<MemoryObject<M, P>>>>,
+    /// The memory objects that stay when nothing maps them.
+    pub(super) object_cache: ObjectCache<M>,
     /// How many pages of all memory objects are requested of their pagers and not answered.
     pub(super) requested_pages: AtomicU64,
     /// How long an access waits for a pager, in microseconds.
@@ -88,6 +91,7 @@ impl<M: Machine, P: PortPersonality<M>> Kernel<M, P> {
             buffers: SpinLock::new(Vec::new()),
             waiters: Waiters::new(),
             memory_objects: SpinLock::new(BTreeMap::new()),
+            object_cache: ObjectCache::new(),
             requested_pages: AtomicU64::new(0),
             pager_patience: AtomicU64::new(PAGER_PATIENCE),
             new_tasks: SpinLock::new(Right::Null),

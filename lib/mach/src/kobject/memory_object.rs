@@ -11,7 +11,7 @@ use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::future::Future;
 use core::pin::pin;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Poll, Waker};
 
 use macadamia_sync::{SpinLock, WaitQueue};
@@ -68,6 +68,8 @@ pub(super) struct MemoryObject<M: Machine, P: PortPersonality<M>> {
     pager: SendRight<M>,
     /// The control and the name port; `None` only when the object ends.
     ports: Option<[KernelPort<M>; 2]>,
+    /// The pager has been told of the object.
+    told: AtomicBool,
     /// Comes after the locks of objects in the order of locks.
     pub(super) state: SpinLock<State<M>>,
     pub(super) changed: WaitQueue,
@@ -88,22 +90,29 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
             return Err(KernError::InvalidArgument);
         }
         let number = pager.port_number();
-        let (own, object) = {
+        // What is dropped here takes the lock of the list.
+        let before;
+        let made = {
             let mut objects = kernel.memory_objects.lock();
-            if let Some(own) = objects.get(&number).and_then(Weak::upgrade)
-                && let Some(object) = own.object()
-            {
+            before = objects.get(&number).and_then(Weak::upgrade);
+            if let Some(object) = before.as_ref().and_then(|own| own.object()) {
+                drop(objects);
+                kernel.object_cache.used(number);
                 return Ok(object);
             }
-            let (own, object) = Self::new(kernel, payer, pager)?;
-            objects.insert(number, own.own.clone());
-            (own, object)
+            let made = Self::new(kernel, payer, pager)?;
+            if made.1.is_ok() {
+                objects.insert(number, made.0.own.clone());
+            }
+            made
         };
+        let (own, object) = (made.0, made.1?);
         let (mut caller, control) = own.caller()?;
         let name = caller.give(own.port(NAME));
         let mut client = Client { transport: &mut caller, to: 0 };
         let sent = client.memory_object_init(control, name, PAGE_SIZE).await;
         sent.map_err(|_| KernError::ResourceShortage)?;
+        own.told.store(true, Ordering::Relaxed);
         Ok(object)
     }
 
@@ -111,7 +120,7 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
         kernel: &Arc<Kernel<M, P>>,
         payer: &Arc<Space<M>>,
         pager: SendRight<M>,
-    ) -> KernResult<(Arc<Self>, Arc<VmObject<M>>)> {
+    ) -> KernResult<(Arc<Self>, KernResult<Arc<VmObject<M>>>)> {
         let ports = [KernelPort::new(payer, kernel.server())?, KernelPort::new(payer, kernel.server())?];
         let state = State {
             ready: false,
@@ -130,16 +139,18 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
             payer: payer.clone(),
             pager,
             ports: Some(ports),
+            told: AtomicBool::new(false),
             state: SpinLock::new(state),
             changed: WaitQueue::new(),
         });
-        let object = VmObject::paged(kernel.host().vm(), own.clone(), u64::MAX, CopyStrategy::Delay)?;
+        let object = VmObject::paged(kernel.host().vm(), own.clone(), u64::MAX, CopyStrategy::Delay);
+        let Ok(object) = object else { return Ok((own, object)) };
         own.state.lock().object = Arc::downgrade(&object);
         if let Some([control, name]) = &own.ports {
             control.enable(Arc::new(Object::<M, P>::MemoryControl(own.own.clone())));
             name.enable(Arc::new(Object::<M, P>::MemoryName(own.own.clone())));
         }
-        Ok((own, object))
+        Ok((own, Ok(object)))
     }
 
     /// The object whose pages the pager has, unless it is ending.
@@ -178,6 +189,18 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
             (state.may_cache, state.strategy) = (may_cache, strategy);
         }
         self.changed.wake_all();
+        self.keep(may_cache);
+    }
+
+    /// Has the object stay when nothing maps it any more, or not.
+    fn keep(&self, may_cache: bool) {
+        let Some(kernel) = self.kernel.upgrade() else { return };
+        let number = self.pager.port_number();
+        let gone = match self.object().filter(|_| may_cache) {
+            Some(object) => kernel.object_cache.keep(number, &self.payer, object),
+            None => kernel.object_cache.forget(number),
+        };
+        drop(gone);
     }
 
     /// Whether the pager is ready, whether it allows that the object is kept when it is not mapped,
@@ -191,6 +214,7 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
     pub(super) fn destroy(&self) {
         self.state.lock().destroyed = true;
         self.changed.wake_all();
+        self.keep(false);
     }
 
     /// The pager has changed its prohibitions.
@@ -373,6 +397,9 @@ impl<M: Machine, P: PortPersonality<M>> Drop for MemoryObject<M, P> {
             }
         }
         let (Some(to), Some(ports)) = (self.pager.copy(), self.ports.take()) else { return };
+        if !*self.told.get_mut() {
+            return;
+        }
         let mut caller = Caller::to(&self.payer, Right::Send(to));
         let [control, name] = ports.map(|port| caller.give(port.into_right()));
         let mut client = Client { transport: &mut caller, to: 0 };

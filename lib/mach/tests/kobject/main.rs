@@ -8,6 +8,7 @@ mod hostile;
 mod hosts;
 mod memory;
 mod names;
+mod object_cache;
 mod objects;
 mod page_clusters;
 mod pagers;

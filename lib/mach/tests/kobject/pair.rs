@@ -63,9 +63,9 @@ impl Pair {
     /// The object, whose pager is ready.
     pub(crate) async fn ready(system: &System, copy: u32) -> Self {
         let pair = Self::new(system, copy).await;
-        call!(pair.pager, mach, pair.control, memory_object_ready(1, 2)).unwrap();
+        call!(pair.pager, mach, pair.control, memory_object_ready(0, 2)).unwrap();
         let attributes = call!(pair.pager, mach, pair.control, memory_object_get_attributes());
-        assert_eq!(attributes.unwrap(), (1, 1, 2));
+        assert_eq!(attributes.unwrap(), (1, 0, 2));
         pair
     }
 
@@ -80,9 +80,14 @@ impl Pair {
     }
 
     pub(crate) async fn message_at(&self, port: Name) -> (u32, Vec<u64>) {
+        Self::message_of(&self.pager, port).await
+    }
+
+    /// Receives a message to a pager: its id and the words of its body.
+    pub(crate) async fn message_of(pager: &Program, port: Name) -> (u32, Vec<u64>) {
         let mut bytes = [0; 256];
         let options = MsgOptions::RECEIVE | MsgOptions::RECEIVE_TIMEOUT;
-        self.pager.message(options, &mut bytes, 0, port).await.unwrap();
+        pager.message(options, &mut bytes, 0, port).await.unwrap();
         let words = bytes[32..].as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
         (u32::from_le_bytes(bytes[28..32].try_into().unwrap()), words.collect())
     }
