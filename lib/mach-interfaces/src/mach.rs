@@ -55,6 +55,8 @@ pub mod id {
     pub const MACH_PORTS_REGISTER: u32 = 2033;
     /// [`mach_ports_lookup`](super::Server::mach_ports_lookup).
     pub const MACH_PORTS_LOOKUP: u32 = 2034;
+    /// [`memory_object_data_provided`](super::Server::memory_object_data_provided).
+    pub const MEMORY_OBJECT_DATA_PROVIDED: u32 = 2038;
     /// [`memory_object_data_unavailable`](super::Server::memory_object_data_unavailable).
     pub const MEMORY_OBJECT_DATA_UNAVAILABLE: u32 = 2039;
     /// [`memory_object_get_attributes`](super::Server::memory_object_get_attributes).
@@ -91,6 +93,8 @@ pub mod id {
     pub const VM_MAP: u32 = 2089;
     /// [`memory_object_data_error`](super::Server::memory_object_data_error).
     pub const MEMORY_OBJECT_DATA_ERROR: u32 = 2090;
+    /// [`memory_object_set_attributes`](super::Server::memory_object_set_attributes).
+    pub const MEMORY_OBJECT_SET_ATTRIBUTES: u32 = 2091;
     /// [`memory_object_destroy`](super::Server::memory_object_destroy).
     pub const MEMORY_OBJECT_DESTROY: u32 = 2092;
     /// [`memory_object_data_supply`](super::Server::memory_object_data_supply).
@@ -99,6 +103,8 @@ pub mod id {
     pub const MEMORY_OBJECT_READY: u32 = 2094;
     /// [`memory_object_change_attributes`](super::Server::memory_object_change_attributes).
     pub const MEMORY_OBJECT_CHANGE_ATTRIBUTES: u32 = 2095;
+    /// [`memory_object_set_cluster_size`](super::Server::memory_object_set_cluster_size).
+    pub const MEMORY_OBJECT_SET_CLUSTER_SIZE: u32 = 2096;
     /// [`vm_machine_attribute`](super::Server::vm_machine_attribute).
     pub const VM_MACHINE_ATTRIBUTE: u32 = 2099;
 }
@@ -1533,6 +1539,78 @@ impl<T: AsyncTransport> Client<'_, T> {
         };
         read_().ok_or(Error::TypeError)
     }
+    /// memory_object_data_supply as it was before: the pages are not precious, and there is no
+    /// reply.
+    ///
+    /// # Errors
+    /// An array is longer than the interface allows, the message was not sent, or the server's
+    /// status.
+    #[allow(
+        clippy::too_many_arguments,
+        clippy::type_complexity,
+        reason = "the interface says how many"
+    )]
+    pub async fn memory_object_data_provided(
+        &mut self,
+        offset: u64,
+        data: Memory,
+        lock_value: u32,
+    ) -> Result<(), Error> {
+        let mut message_ = [0; 80];
+        #[allow(unused_mut, reason = "there may be no arguments")]
+        let mut writer_ = Writer::new(&FORMAT, &mut message_);
+        writer_
+            .value(
+                &Descriptor {
+                    name: 11,
+                    bits: 64,
+                    number: 1,
+                    flags: 1,
+                },
+                offset,
+                8,
+            );
+        writer_
+            .describe(
+                &Descriptor {
+                    name: 9,
+                    bits: 8,
+                    number: data.count * 1,
+                    flags: 2,
+                },
+            );
+        writer_.pointer(data.address);
+        writer_
+            .value(
+                &Descriptor {
+                    name: 2,
+                    bits: 32,
+                    number: 1,
+                    flags: 1,
+                },
+                u64::from(lock_value),
+                4,
+            );
+        writer_
+            .send_async(
+                self.transport,
+                self.to,
+                &Request {
+                    bits: 19 | 0 << 8,
+                    id: id::MEMORY_OBJECT_DATA_PROVIDED,
+                    reply_port: None,
+                    reply: None,
+                    complex: None,
+                    call: Call {
+                        options: 0,
+                        wait: None,
+                        send: None,
+                        trailer: 0,
+                    },
+                },
+            )
+            .await
+    }
     /// The pager has no data for a range of its object, which reads as zeros.
     ///
     /// # Errors
@@ -2744,6 +2822,78 @@ impl<T: AsyncTransport> Client<'_, T> {
             )
             .await
     }
+    /// memory_object_ready as it was before. With object_ready 0 only the attributes change.
+    ///
+    /// # Errors
+    /// An array is longer than the interface allows, the message was not sent, or the server's
+    /// status.
+    #[allow(
+        clippy::too_many_arguments,
+        clippy::type_complexity,
+        reason = "the interface says how many"
+    )]
+    pub async fn memory_object_set_attributes(
+        &mut self,
+        object_ready: u32,
+        may_cache: u32,
+        copy_strategy: u32,
+    ) -> Result<(), Error> {
+        let mut message_ = [0; 80];
+        #[allow(unused_mut, reason = "there may be no arguments")]
+        let mut writer_ = Writer::new(&FORMAT, &mut message_);
+        writer_
+            .value(
+                &Descriptor {
+                    name: 0,
+                    bits: 32,
+                    number: 1,
+                    flags: 1,
+                },
+                u64::from(object_ready),
+                4,
+            );
+        writer_
+            .value(
+                &Descriptor {
+                    name: 0,
+                    bits: 32,
+                    number: 1,
+                    flags: 1,
+                },
+                u64::from(may_cache),
+                4,
+            );
+        writer_
+            .value(
+                &Descriptor {
+                    name: 2,
+                    bits: 32,
+                    number: 1,
+                    flags: 1,
+                },
+                u64::from(copy_strategy),
+                4,
+            );
+        writer_
+            .send_async(
+                self.transport,
+                self.to,
+                &Request {
+                    bits: 19 | 0 << 8,
+                    id: id::MEMORY_OBJECT_SET_ATTRIBUTES,
+                    reply_port: None,
+                    reply: None,
+                    complex: None,
+                    call: Call {
+                        options: 0,
+                        wait: None,
+                        send: None,
+                        trailer: 0,
+                    },
+                },
+            )
+            .await
+    }
     /// The pager gives its object up: every access to the object fails from now on.
     ///
     /// # Errors
@@ -2789,8 +2939,9 @@ impl<T: AsyncTransport> Client<'_, T> {
             )
             .await
     }
-    /// The pager provides the data of a range that was requested, with the accesses that are
-    /// locked.
+    /// The pager provides the data of a range, with the accesses that are locked. Pages that were
+    /// not requested are taken if they are not in memory, and if memory is not short. A precious
+    /// page returns to the pager even if it is not changed.
     ///
     /// # Errors
     /// An array is longer than the interface allows, the message was not sent, or the server's
@@ -3004,6 +3155,55 @@ impl<T: AsyncTransport> Client<'_, T> {
                 &Request {
                     bits: 19 | 0 << 8,
                     id: id::MEMORY_OBJECT_CHANGE_ATTRIBUTES,
+                    reply_port: None,
+                    reply: None,
+                    complex: None,
+                    call: Call {
+                        options: 0,
+                        wait: None,
+                        send: None,
+                        trailer: 0,
+                    },
+                },
+            )
+            .await
+    }
+    /// Sets how many bytes a memory_object_data_request is for at most: from one page, which it is
+    /// for if this is not called, to 32 pages. Other systems have no such call.
+    ///
+    /// # Errors
+    /// An array is longer than the interface allows, the message was not sent, or the server's
+    /// status.
+    #[allow(
+        clippy::too_many_arguments,
+        clippy::type_complexity,
+        reason = "the interface says how many"
+    )]
+    pub async fn memory_object_set_cluster_size(
+        &mut self,
+        cluster_size: u64,
+    ) -> Result<(), Error> {
+        let mut message_ = [0; 48];
+        #[allow(unused_mut, reason = "there may be no arguments")]
+        let mut writer_ = Writer::new(&FORMAT, &mut message_);
+        writer_
+            .value(
+                &Descriptor {
+                    name: 11,
+                    bits: 64,
+                    number: 1,
+                    flags: 1,
+                },
+                cluster_size,
+                8,
+            );
+        writer_
+            .send_async(
+                self.transport,
+                self.to,
+                &Request {
+                    bits: 19 | 0 << 8,
+                    id: id::MEMORY_OBJECT_SET_CLUSTER_SIZE,
                     reply_port: None,
                     reply: None,
                     complex: None,
@@ -3430,6 +3630,23 @@ pub trait Server {
         &mut self,
         target_task: u64,
     ) -> impl Future<Output = Result<Memory, Status>> + Send;
+    /// memory_object_data_supply as it was before: the pages are not precious, and there is no
+    /// reply.
+    ///
+    /// # Errors
+    /// What the caller gets instead of results; [`Status::NO_REPLY`] if it gets nothing.
+    #[allow(
+        clippy::too_many_arguments,
+        clippy::type_complexity,
+        reason = "the interface says how many"
+    )]
+    fn memory_object_data_provided(
+        &mut self,
+        memory_control: u64,
+        offset: u64,
+        data: Memory,
+        lock_value: u32,
+    ) -> impl Future<Output = Result<(), Status>> + Send;
     /// The pager has no data for a range of its object, which reads as zeros.
     ///
     /// # Errors
@@ -3699,6 +3916,22 @@ pub trait Server {
         size: u64,
         error_value: u32,
     ) -> impl Future<Output = Result<(), Status>> + Send;
+    /// memory_object_ready as it was before. With object_ready 0 only the attributes change.
+    ///
+    /// # Errors
+    /// What the caller gets instead of results; [`Status::NO_REPLY`] if it gets nothing.
+    #[allow(
+        clippy::too_many_arguments,
+        clippy::type_complexity,
+        reason = "the interface says how many"
+    )]
+    fn memory_object_set_attributes(
+        &mut self,
+        memory_control: u64,
+        object_ready: u32,
+        may_cache: u32,
+        copy_strategy: u32,
+    ) -> impl Future<Output = Result<(), Status>> + Send;
     /// The pager gives its object up: every access to the object fails from now on.
     ///
     /// # Errors
@@ -3713,8 +3946,9 @@ pub trait Server {
         memory_control: u64,
         reason: u32,
     ) -> impl Future<Output = Result<(), Status>> + Send;
-    /// The pager provides the data of a range that was requested, with the accesses that are
-    /// locked.
+    /// The pager provides the data of a range, with the accesses that are locked. Pages that were
+    /// not requested are taken if they are not in memory, and if memory is not short. A precious
+    /// page returns to the pager even if it is not changed.
     ///
     /// # Errors
     /// What the caller gets instead of results; [`Status::NO_REPLY`] if it gets nothing.
@@ -3764,6 +3998,21 @@ pub trait Server {
         copy_strategy: u32,
         reply_to: u64,
         reply_to_type: u32,
+    ) -> impl Future<Output = Result<(), Status>> + Send;
+    /// Sets how many bytes a memory_object_data_request is for at most: from one page, which it is
+    /// for if this is not called, to 32 pages. Other systems have no such call.
+    ///
+    /// # Errors
+    /// What the caller gets instead of results; [`Status::NO_REPLY`] if it gets nothing.
+    #[allow(
+        clippy::too_many_arguments,
+        clippy::type_complexity,
+        reason = "the interface says how many"
+    )]
+    fn memory_object_set_cluster_size(
+        &mut self,
+        memory_control: u64,
+        cluster_size: u64,
     ) -> impl Future<Output = Result<(), Status>> + Send;
     /// Gets or sets an attribute of memory that depends on the machine, such as caching.
     ///
@@ -3834,6 +4083,9 @@ pub async fn serve<S: Server + Send>(
         id::MACH_PORTS_LOOKUP => {
             serve_mach_ports_lookup(server_, &header_, request_, reply_).await
         }
+        id::MEMORY_OBJECT_DATA_PROVIDED => {
+            serve_memory_object_data_provided(server_, &header_, request_, reply_).await
+        }
         id::MEMORY_OBJECT_DATA_UNAVAILABLE => {
             serve_memory_object_data_unavailable(server_, &header_, request_, reply_)
                 .await
@@ -3882,6 +4134,9 @@ pub async fn serve<S: Server + Send>(
         id::MEMORY_OBJECT_DATA_ERROR => {
             serve_memory_object_data_error(server_, &header_, request_, reply_).await
         }
+        id::MEMORY_OBJECT_SET_ATTRIBUTES => {
+            serve_memory_object_set_attributes(server_, &header_, request_, reply_).await
+        }
         id::MEMORY_OBJECT_DESTROY => {
             serve_memory_object_destroy(server_, &header_, request_, reply_).await
         }
@@ -3893,6 +4148,10 @@ pub async fn serve<S: Server + Send>(
         }
         id::MEMORY_OBJECT_CHANGE_ATTRIBUTES => {
             serve_memory_object_change_attributes(server_, &header_, request_, reply_)
+                .await
+        }
+        id::MEMORY_OBJECT_SET_CLUSTER_SIZE => {
+            serve_memory_object_set_cluster_size(server_, &header_, request_, reply_)
                 .await
         }
         id::VM_MACHINE_ATTRIBUTE => {
@@ -4894,6 +5153,58 @@ async fn serve_mach_ports_lookup<S: Server + Send>(
     Ok(Some(writer_.finish(&header_.of_reply())))
 }
 #[allow(unused_variables, reason = "not every routine needs the trailer or has a reply")]
+async fn serve_memory_object_data_provided<S: Server + Send>(
+    server_: &mut S,
+    header_: &Header,
+    request_: &[u8],
+    reply_: &mut [u8; REPLY_BYTES],
+) -> Result<Option<usize>, Status> {
+    #[allow(unused_mut, reason = "there may be no arguments")]
+    let mut reader_ = Reader::new(&FORMAT, header_, request_, Some(true))
+        .ok_or(Status::BAD_ARGUMENTS)?;
+    let memory_control = header_.local;
+    let read_ = move || {
+        let offset = reader_
+            .value(
+                &Expected {
+                    name: Some(11),
+                    bits: 64,
+                    number: Number::Exactly(1),
+                    inline: Some(true),
+                    long: false,
+                },
+                8,
+            )? as u64;
+        let descriptor_ = reader_
+            .described(
+                &Expected {
+                    name: Some(9),
+                    bits: 8,
+                    number: Number::Any,
+                    inline: Some(false),
+                    long: true,
+                },
+            )?;
+        let data = reader_.pointer(descriptor_, 1)?;
+        let lock_value = reader_
+            .value(
+                &Expected {
+                    name: Some(2),
+                    bits: 32,
+                    number: Number::Exactly(1),
+                    inline: Some(true),
+                    long: false,
+                },
+                4,
+            )? as u32;
+        reader_.finish()?;
+        Some((offset, data, lock_value))
+    };
+    let (offset, data, lock_value) = read_().ok_or(Status::BAD_ARGUMENTS)?;
+    server_.memory_object_data_provided(memory_control, offset, data, lock_value).await?;
+    Ok(None)
+}
+#[allow(unused_variables, reason = "not every routine needs the trailer or has a reply")]
 async fn serve_memory_object_data_unavailable<S: Server + Send>(
     server_: &mut S,
     header_: &Header,
@@ -5785,6 +6096,65 @@ async fn serve_memory_object_data_error<S: Server + Send>(
     Ok(None)
 }
 #[allow(unused_variables, reason = "not every routine needs the trailer or has a reply")]
+async fn serve_memory_object_set_attributes<S: Server + Send>(
+    server_: &mut S,
+    header_: &Header,
+    request_: &[u8],
+    reply_: &mut [u8; REPLY_BYTES],
+) -> Result<Option<usize>, Status> {
+    #[allow(unused_mut, reason = "there may be no arguments")]
+    let mut reader_ = Reader::new(&FORMAT, header_, request_, Some(false))
+        .ok_or(Status::BAD_ARGUMENTS)?;
+    let memory_control = header_.local;
+    let read_ = move || {
+        let object_ready = reader_
+            .value(
+                &Expected {
+                    name: Some(0),
+                    bits: 32,
+                    number: Number::Exactly(1),
+                    inline: Some(true),
+                    long: false,
+                },
+                4,
+            )? as u32;
+        let may_cache = reader_
+            .value(
+                &Expected {
+                    name: Some(0),
+                    bits: 32,
+                    number: Number::Exactly(1),
+                    inline: Some(true),
+                    long: false,
+                },
+                4,
+            )? as u32;
+        let copy_strategy = reader_
+            .value(
+                &Expected {
+                    name: Some(2),
+                    bits: 32,
+                    number: Number::Exactly(1),
+                    inline: Some(true),
+                    long: false,
+                },
+                4,
+            )? as u32;
+        reader_.finish()?;
+        Some((object_ready, may_cache, copy_strategy))
+    };
+    let (object_ready, may_cache, copy_strategy) = read_().ok_or(Status::BAD_ARGUMENTS)?;
+    server_
+        .memory_object_set_attributes(
+            memory_control,
+            object_ready,
+            may_cache,
+            copy_strategy,
+        )
+        .await?;
+    Ok(None)
+}
+#[allow(unused_variables, reason = "not every routine needs the trailer or has a reply")]
 async fn serve_memory_object_destroy<S: Server + Send>(
     server_: &mut S,
     header_: &Header,
@@ -6001,6 +6371,36 @@ async fn serve_memory_object_change_attributes<S: Server + Send>(
             reply_to_type,
         )
         .await?;
+    Ok(None)
+}
+#[allow(unused_variables, reason = "not every routine needs the trailer or has a reply")]
+async fn serve_memory_object_set_cluster_size<S: Server + Send>(
+    server_: &mut S,
+    header_: &Header,
+    request_: &[u8],
+    reply_: &mut [u8; REPLY_BYTES],
+) -> Result<Option<usize>, Status> {
+    #[allow(unused_mut, reason = "there may be no arguments")]
+    let mut reader_ = Reader::new(&FORMAT, header_, request_, Some(false))
+        .ok_or(Status::BAD_ARGUMENTS)?;
+    let memory_control = header_.local;
+    let read_ = move || {
+        let cluster_size = reader_
+            .value(
+                &Expected {
+                    name: Some(11),
+                    bits: 64,
+                    number: Number::Exactly(1),
+                    inline: Some(true),
+                    long: false,
+                },
+                8,
+            )? as u64;
+        reader_.finish()?;
+        Some(cluster_size)
+    };
+    let cluster_size = read_().ok_or(Status::BAD_ARGUMENTS)?;
+    server_.memory_object_set_cluster_size(memory_control, cluster_size).await?;
     Ok(None)
 }
 #[allow(unused_variables, reason = "not every routine needs the trailer or has a reply")]

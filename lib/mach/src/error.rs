@@ -47,6 +47,8 @@ pub enum KernError {
     InvalidCapability = 20,
     /// The task has the right already, under another name.
     RightExists = 21,
+    /// The page that a pager gives is in memory already.
+    MemoryPresent = 23,
     /// The name denotes no object of the right kind, or one that has ended.
     InvalidObject = 29,
     /// The thread or task is terminated.
@@ -89,6 +91,7 @@ impl KernError {
             UrefsOverflow,
             InvalidCapability,
             RightExists,
+            MemoryPresent,
             InvalidObject,
             Terminated,
             NotSupported,
@@ -120,6 +123,7 @@ impl core::fmt::Display for KernError {
             Self::UrefsOverflow => "user references overflow",
             Self::InvalidCapability => "invalid capability",
             Self::RightExists => "right exists",
+            Self::MemoryPresent => "the page is in memory already",
             Self::InvalidObject => "invalid object",
             Self::Terminated => "terminated",
             Self::NotSupported => "not supported",

@@ -8,6 +8,7 @@ use super::call::{Answer, Call};
 use super::error::{FAILURE, INVALID_ARGUMENT, INVALID_CAPABILITY, RESOURCE_SHORTAGE};
 use super::gsync::Place;
 use super::memory::pages;
+use super::object_cache::MOST;
 use crate::KernError;
 use crate::ipc::{Ended, Name, PortRight, Right};
 use crate::machine::{Machine, Protection};
@@ -60,6 +61,7 @@ impl<M: Machine, P: PortPersonality<M>> Server for Call<'_, M, P> {
         self.task(target_task)?;
         let statistics = self.kernel.host().vm().statistics();
         let mut words = [0; 11];
+        (words[0], words[1]) = (MOST as u32, self.kernel.object_cache.unused() as u32);
         (words[2], words[3]) = (statistics.active, statistics.inactive);
         Ok(words)
     }

@@ -3,6 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use macadamia_sync::SpinLock;
 use mach_interfaces::task_notify;
@@ -11,6 +12,7 @@ use super::client::Caller;
 use super::clock::Clock;
 use super::gsync::Waiters;
 use super::memory_object::MemoryObject;
+use super::object_cache::ObjectCache;
 use super::ports::copy;
 use super::serve::Buffer;
 use super::{Environment, Object, PortPersonality, TaskPorts, ThreadPorts};
@@ -43,6 +45,9 @@ struct HostPorts<M: Machine> {
     sets: Vec<SetPorts<M>>,
 }
 
+/// How long an access waits for a pager unless it is set, in microseconds.
+const PAGER_PATIENCE: u64 = 30_000_000;
+
 /// A host whose tasks, threads, processors and processor sets are reached by ports.
 pub struct Kernel<M: Machine, P: PortPersonality<M>> {
     host: Arc<Host<M, P>>,
@@ -58,6 +63,12 @@ pub struct Kernel<M: Machine, P: PortPersonality<M>> {
     pub(super) waiters: Waiters,
     /// The memory objects of programs, by the numbers of their pagers' ports.
     pub(super) memory_objects: SpinLock<BTreeMap<u64, Weak<MemoryObject<M, P>>>>,
+    /// The memory objects that stay when nothing maps them.
+    pub(super) object_cache: ObjectCache<M>,
+    /// How many pages of all memory objects are requested of their pagers and not answered.
+    pub(super) requested_pages: AtomicU64,
+    /// How long an access waits for a pager, in microseconds.
+    pager_patience: AtomicU64,
     /// The port that is told of new tasks.
     pub(super) new_tasks: SpinLock<Right<M>>,
 }
@@ -80,6 +91,9 @@ impl<M: Machine, P: PortPersonality<M>> Kernel<M, P> {
             buffers: SpinLock::new(Vec::new()),
             waiters: Waiters::new(),
             memory_objects: SpinLock::new(BTreeMap::new()),
+            object_cache: ObjectCache::new(),
+            requested_pages: AtomicU64::new(0),
+            pager_patience: AtomicU64::new(PAGER_PATIENCE),
             new_tasks: SpinLock::new(Right::Null),
         });
         let processors = host.machine().processors();
@@ -100,6 +114,17 @@ impl<M: Machine, P: PortPersonality<M>> Kernel<M, P> {
     /// Sets the server in which the kernel runs.
     pub fn set_environment(&self, environment: Weak<dyn Environment<M, P>>) {
         *self.environment.lock() = Some(environment);
+    }
+
+    /// Sets how long an access to the memory of a pager that is a program waits for the pager, in
+    /// microseconds. Afterwards it fails with a memory error. Until the pager calls again, other
+    /// accesses wait a tenth of a second at most.
+    pub fn set_pager_patience(&self, patience: u64) {
+        self.pager_patience.store(patience, Ordering::Relaxed);
+    }
+
+    pub(super) fn pager_patience(&self) -> u64 {
+        self.pager_patience.load(Ordering::Relaxed)
     }
 
     /// The server in which the kernel runs.

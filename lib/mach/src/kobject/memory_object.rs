@@ -2,15 +2,16 @@
 //! for a port; the kernel asks the port's receiver for its pages by messages, and the receiver
 //! answers by calls on the object's control port.
 //!
-//! A page is asked for when it is needed, one page by a message. What a pager supplies without
-//! having been asked is dropped. A pager that does not answer within [`PATIENCE`], or whose port
-//! dies, gives the users of its object a memory error.
+//! `page_requests` has the requests that are open. A pager that does not answer in time
+//! ([`Kernel::set_pager_patience`]), or whose port dies, gives the users of its object a memory
+//! error.
 
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::future::Future;
 use core::pin::pin;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Poll, Waker};
 
 use macadamia_sync::{SpinLock, WaitQueue};
@@ -18,49 +19,40 @@ use mach_interfaces::memory_object::Client;
 use message::{Error, Memory};
 
 use super::client::Caller;
+use super::page_requests::{Open, Requests};
 use super::{Kernel, Object, PortPersonality};
 use crate::ipc::{Interruption, Item, KernelPort, Right, SendRight, Space};
-use crate::machine::{Frame, Machine, PAGE_SIZE, Protection};
-use crate::vm::{BoxFuture, CopyStrategy, DataRequest, DataReturn, Pager, VmObject};
+use crate::machine::{Machine, PAGE_SHIFT, PAGE_SIZE, Protection};
+use crate::vm::{BoxFuture, CopyStrategy, DataRequest, DataReturn, LeftPage, Pager, VmObject};
 use crate::{KernError, KernResult};
 
-/// How long the users of an object wait for an answer of its pager, in microseconds.
-const PATIENCE: u64 = 30_000_000;
-/// How often it is looked whether the pager's port has died meanwhile, in microseconds.
+/// How often it is looked whether the pager's port has died, and whether the object is still used,
+/// in microseconds. A pager that was silent for too long before has as much time for an answer.
 const LOOK: u64 = 100_000;
+/// How many pages of an object are requested at a time at most, except for one for each access
+/// that waits.
+const MOST_REQUESTED: u64 = 64;
+/// How many of the pages that an object has at its end are in one message.
+const RUN: usize = 16;
 
 /// The places of an object's ports.
 const CONTROL: usize = 0;
 const NAME: usize = 1;
 
-/// What a pager has answered about a page.
-pub(super) enum PageAnswer {
-    /// The contents, and the accesses that the pager prohibits for now.
-    Data(Vec<u8>, Protection),
-    /// There are none: the page is zeros.
-    Nothing,
-    /// The pager has failed.
-    Failed,
-}
-
-/// A fault that waits for a page.
-struct Request {
-    number: u64,
-    offset: u64,
-    answer: Option<PageAnswer>,
-}
-
-struct State<M: Machine> {
+pub(super) struct State<M: Machine> {
     /// The pager has said that it is ready.
     ready: bool,
     /// The pager has given up the object.
     destroyed: bool,
+    /// The pager has let the time for an answer pass, and called nothing since.
+    silent: bool,
     may_cache: bool,
     /// The number of the strategy that the pager has chosen. Whatever it is, a copy shows the
     /// object as it was when it was made.
     strategy: u32,
-    requests: Vec<Request>,
-    next_request: u64,
+    /// How many pages one request is for at most.
+    cluster: u64,
+    pub(super) requests: Requests,
     /// How often the pager has changed prohibitions.
     unlocks: u64,
     object: Weak<VmObject<M>>,
@@ -76,8 +68,11 @@ pub(super) struct MemoryObject<M: Machine, P: PortPersonality<M>> {
     pager: SendRight<M>,
     /// The control and the name port; `None` only when the object ends.
     ports: Option<[KernelPort<M>; 2]>,
-    state: SpinLock<State<M>>,
-    changed: WaitQueue,
+    /// The pager has been told of the object.
+    told: AtomicBool,
+    /// Comes after the locks of objects in the order of locks.
+    pub(super) state: SpinLock<State<M>>,
+    pub(super) changed: WaitQueue,
 }
 
 impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
@@ -95,22 +90,29 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
             return Err(KernError::InvalidArgument);
         }
         let number = pager.port_number();
-        let (own, object) = {
+        // What is dropped here takes the lock of the list.
+        let before;
+        let made = {
             let mut objects = kernel.memory_objects.lock();
-            if let Some(own) = objects.get(&number).and_then(Weak::upgrade)
-                && let Some(object) = own.object()
-            {
+            before = objects.get(&number).and_then(Weak::upgrade);
+            if let Some(object) = before.as_ref().and_then(|own| own.object()) {
+                drop(objects);
+                kernel.object_cache.used(number);
                 return Ok(object);
             }
-            let (own, object) = Self::new(kernel, payer, pager)?;
-            objects.insert(number, own.own.clone());
-            (own, object)
+            let made = Self::new(kernel, payer, pager)?;
+            if made.1.is_ok() {
+                objects.insert(number, made.0.own.clone());
+            }
+            made
         };
+        let (own, object) = (made.0, made.1?);
         let (mut caller, control) = own.caller()?;
         let name = caller.give(own.port(NAME));
         let mut client = Client { transport: &mut caller, to: 0 };
         let sent = client.memory_object_init(control, name, PAGE_SIZE).await;
         sent.map_err(|_| KernError::ResourceShortage)?;
+        own.told.store(true, Ordering::Relaxed);
         Ok(object)
     }
 
@@ -118,15 +120,16 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
         kernel: &Arc<Kernel<M, P>>,
         payer: &Arc<Space<M>>,
         pager: SendRight<M>,
-    ) -> KernResult<(Arc<Self>, Arc<VmObject<M>>)> {
+    ) -> KernResult<(Arc<Self>, KernResult<Arc<VmObject<M>>>)> {
         let ports = [KernelPort::new(payer, kernel.server())?, KernelPort::new(payer, kernel.server())?];
         let state = State {
             ready: false,
             destroyed: false,
+            silent: false,
             may_cache: false,
             strategy: 0,
-            requests: Vec::new(),
-            next_request: 0,
+            cluster: 1,
+            requests: Requests::default(),
             unlocks: 0,
             object: Weak::new(),
         };
@@ -136,21 +139,27 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
             payer: payer.clone(),
             pager,
             ports: Some(ports),
+            told: AtomicBool::new(false),
             state: SpinLock::new(state),
             changed: WaitQueue::new(),
         });
-        let object = VmObject::paged(kernel.host().vm(), own.clone(), u64::MAX, CopyStrategy::Delay)?;
+        let object = VmObject::paged(kernel.host().vm(), own.clone(), u64::MAX, CopyStrategy::Delay);
+        let Ok(object) = object else { return Ok((own, object)) };
         own.state.lock().object = Arc::downgrade(&object);
         if let Some([control, name]) = &own.ports {
             control.enable(Arc::new(Object::<M, P>::MemoryControl(own.own.clone())));
             name.enable(Arc::new(Object::<M, P>::MemoryName(own.own.clone())));
         }
-        Ok((own, object))
+        Ok((own, Ok(object)))
     }
 
     /// The object whose pages the pager has, unless it is ending.
     pub(super) fn object(&self) -> Option<Arc<VmObject<M>>> {
         self.state.lock().object.upgrade()
+    }
+
+    pub(super) fn machine(&self) -> &M {
+        self.payer.ipc().machine()
     }
 
     /// A send right to the control or the name port.
@@ -172,13 +181,26 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
         (caller, control)
     }
 
-    /// The pager is ready, or has changed its attributes.
-    pub(super) fn set_attributes(&self, may_cache: bool, strategy: u32) {
+    /// The pager has changed its attributes. It is ready if it was, or with `ready`.
+    pub(super) fn set_attributes(&self, ready: bool, may_cache: bool, strategy: u32) {
         {
             let mut state = self.state.lock();
-            (state.ready, state.may_cache, state.strategy) = (true, may_cache, strategy);
+            state.ready |= ready;
+            (state.may_cache, state.strategy) = (may_cache, strategy);
         }
         self.changed.wake_all();
+        self.keep(may_cache);
+    }
+
+    /// Has the object stay when nothing maps it any more, or not.
+    fn keep(&self, may_cache: bool) {
+        let Some(kernel) = self.kernel.upgrade() else { return };
+        let number = self.pager.port_number();
+        let gone = match self.object().filter(|_| may_cache) {
+            Some(object) => kernel.object_cache.keep(number, &self.payer, object),
+            None => kernel.object_cache.forget(number),
+        };
+        drop(gone);
     }
 
     /// Whether the pager is ready, whether it allows that the object is kept when it is not mapped,
@@ -192,6 +214,7 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
     pub(super) fn destroy(&self) {
         self.state.lock().destroyed = true;
         self.changed.wake_all();
+        self.keep(false);
     }
 
     /// The pager has changed its prohibitions.
@@ -200,33 +223,34 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
         self.changed.wake_all();
     }
 
-    /// The offsets of the pages in a range that faults wait for.
-    pub(super) fn requested(&self, offset: u64, size: u64) -> Vec<u64> {
-        let state = self.state.lock();
-        let open = state.requests.iter().filter(|request| request.answer.is_none());
-        open.map(|request| request.offset).filter(|at| at.wrapping_sub(offset) < size).collect()
+    /// The pager has called: it is not silent.
+    pub(super) fn is_heard(&self) {
+        self.state.lock().silent = false;
     }
 
-    /// Answers the request for a page, if a fault still waits for it.
-    pub(super) fn answer(&self, offset: u64, answer: PageAnswer) {
-        {
-            let mut state = self.state.lock();
-            let mut open = state.requests.iter_mut();
-            let request = open.find(|request| request.offset == offset && request.answer.is_none());
-            if let Some(request) = request {
-                request.answer = Some(answer);
-            }
-        }
-        self.changed.wake_all();
+    /// Sets how many pages one request is for at most.
+    pub(super) fn set_cluster(&self, pages: u64) {
+        self.state.lock().cluster = pages;
     }
 
-    /// Waits until `look` returns a value.
+    /// When an access that begins to wait now gives up.
+    fn deadline(&self) -> u64 {
+        let patience = self.kernel.upgrade().map_or(0, |kernel| kernel.pager_patience());
+        let patience = if self.state.lock().silent { patience.min(LOOK) } else { patience };
+        self.machine().now().saturating_add(patience)
+    }
+
+    /// Waits until `look` returns a value, at most until `end`.
     ///
     /// # Errors
-    /// `MemoryError`: the pager has given up the object, has died, or is silent.
-    async fn until<T>(&self, mut look: impl FnMut(&mut State<M>) -> Option<T> + Unpin) -> KernResult<T> {
-        let machine = self.payer.ipc().machine();
-        let end = machine.now() + PATIENCE;
+    /// `MemoryError`: the pager has given up the object, has died, or is silent; or the object is
+    /// not used any more.
+    async fn until<T>(
+        &self,
+        end: u64,
+        mut look: impl FnMut(&mut State<M>) -> Option<T> + Unpin,
+    ) -> KernResult<T> {
+        let machine = self.machine();
         let interruption = Interruption::new();
         loop {
             let found = self.changed.wait_until(|| {
@@ -236,39 +260,46 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
                 }
                 look(&mut state).map(Ok)
             });
-            let now = machine.now();
-            if let Ok(found) = interruption.wait(machine, Some(now + LOOK), found).await {
+            let next = machine.now().saturating_add(LOOK).min(end);
+            if let Ok(found) = interruption.wait(machine, Some(next), found).await {
                 return found;
             }
-            if self.pager.is_dead() || now >= end {
+            if machine.now() >= end {
+                self.state.lock().silent = true;
+                return Err(KernError::MemoryError);
+            }
+            let is_used = self.object().is_some_and(|object| !object.is_only_paged());
+            if self.pager.is_dead() || !is_used {
                 return Err(KernError::MemoryError);
             }
         }
     }
 
-    async fn page(&self, request: &DataRequest<'_, M>) -> KernResult<usize> {
-        self.until(|state| state.ready.then_some(())).await?;
-        let waiting = Waiting::new(self, request.offset);
+    /// Asks for the pages of a request, and passes the answers on as they come.
+    async fn request(&self, request: &DataRequest<'_, M>) -> KernResult {
+        let end = self.deadline();
+        let mut answers = Vec::new();
+        answers.try_reserve_exact(request.frames.len()).map_err(|_| KernError::ResourceShortage)?;
+        let open = Open::new(self, request)?;
+        self.until(end, |state| state.ready.then_some(())).await?;
         let (offset, access) = (request.offset, u32::from(request.access.bits()));
         {
             let (mut caller, control) = self.caller()?;
             let mut client = Client { transport: &mut caller, to: 0 };
-            let sent = client.memory_object_data_request(control, offset, PAGE_SIZE, access).await;
+            let length = request.length() as u64;
+            let sent = client.memory_object_data_request(control, offset, length, access).await;
             sent.map_err(|_| KernError::ResourceShortage)?;
         }
-        let number = waiting.number;
-        match self.until(|state| state.take_answer(number)).await? {
-            PageAnswer::Data(bytes, prohibited) => {
-                request.lock(prohibited);
-                request.write(0, &bytes);
-                Ok(PAGE_SIZE as usize)
+        loop {
+            let left = self.until(end, |state| state.requests.take_answers(&open, &mut answers)).await?;
+            request.settle(answers.drain(..));
+            if left == 0 {
+                return Ok(());
             }
-            PageAnswer::Nothing => Ok(0),
-            PageAnswer::Failed => Err(KernError::MemoryError),
         }
     }
 
-    /// Gives the pager changed pages. A message that is only sent needs no wait.
+    /// Gives the pager pages. A message that is only sent needs no wait.
     async fn give(&self, data: &DataReturn<'_, M>) -> KernResult {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(data.length()).map_err(|_| KernError::ResourceShortage)?;
@@ -278,12 +309,13 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
         let (address, count) = (caller.add(Item::Bytes(bytes)), data.length() as u32);
         let memory = Memory { address, count, deallocate: true };
         let mut client = Client { transport: &mut caller, to: 0 };
-        let kept = u32::from(data.kept);
-        let sent = client.memory_object_data_return(control, data.offset, memory, 1, kept).await;
+        let (dirty, kept) = (u32::from(data.dirty), u32::from(data.kept));
+        let sent = client.memory_object_data_return(control, data.offset, memory, dirty, kept).await;
         sent.map_err(|_| KernError::ResourceShortage)
     }
 
     async fn ask_to_unlock(&self, offset: u64, access: Protection) -> KernResult {
+        let end = self.deadline();
         let before = self.state.lock().unlocks;
         let access = u32::from(access.bits());
         {
@@ -292,51 +324,60 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
             let sent = client.memory_object_data_unlock(control, offset, PAGE_SIZE, access).await;
             sent.map_err(|_| KernError::ResourceShortage)?;
         }
-        self.until(|state| (state.unlocks != before).then_some(())).await
+        self.until(end, |state| (state.unlocks != before).then_some(())).await
     }
-}
 
-impl<M: Machine> State<M> {
-    fn take_answer(&mut self, number: u64) -> Option<PageAnswer> {
-        self.requests.iter_mut().find(|request| request.number == number)?.answer.take()
-    }
-}
-
-/// A request while its fault waits.
-struct Waiting<'a, M: Machine, P: PortPersonality<M>> {
-    object: &'a MemoryObject<M, P>,
-    number: u64,
-}
-
-impl<'a, M: Machine, P: PortPersonality<M>> Waiting<'a, M, P> {
-    fn new(object: &'a MemoryObject<M, P>, offset: u64) -> Self {
-        let mut state = object.state.lock();
-        let number = state.next_request;
-        state.next_request += 1;
-        state.requests.push(Request { number, offset, answer: None });
-        Self { object, number }
-    }
-}
-
-impl<M: Machine, P: PortPersonality<M>> Drop for Waiting<'_, M, P> {
-    fn drop(&mut self) {
-        self.object.state.lock().requests.retain(|request| request.number != self.number);
+    /// Counts pages that are requested and not answered, or with `false` that are not any more.
+    pub(super) fn count_requested(&self, pages: usize, more: bool) {
+        let Some(kernel) = self.kernel.upgrade() else { return };
+        let pages = pages as u64;
+        // Relaxed: the count is a bound, and protects nothing.
+        match more {
+            true => kernel.requested_pages.fetch_add(pages, Ordering::Relaxed),
+            false => kernel.requested_pages.fetch_sub(pages, Ordering::Relaxed),
+        };
     }
 }
 
 impl<M: Machine, P: PortPersonality<M>> Pager<M> for MemoryObject<M, P> {
     fn data_request<'a>(&'a self, request: DataRequest<'a, M>) -> BoxFuture<'a, KernResult<usize>> {
-        Box::pin(async move { self.page(&request).await })
+        Box::pin(async move { self.request(&request).await.map(|()| request.length()) })
+    }
+
+    fn answers_in_parts(&self) -> bool {
+        true
+    }
+
+    fn most_pages(&self) -> u64 {
+        let has_room = self.kernel.upgrade().is_some_and(|kernel| {
+            // Pagers that do not answer could otherwise keep all memory for as long as they may.
+            let most = u64::from(kernel.host().machine().frame_limit()) / 16;
+            kernel.requested_pages.load(Ordering::Relaxed) < most.max(MOST_REQUESTED)
+        });
+        let state = self.state.lock();
+        let left = MOST_REQUESTED.saturating_sub(state.requests.pages() as u64);
+        if has_room { state.cluster.min(left) } else { 0 }
     }
 
     fn data_return<'a>(&'a self, data: DataReturn<'a, M>) -> BoxFuture<'a, KernResult> {
         Box::pin(async move { self.give(&data).await })
     }
 
-    fn ended(&self, machine: &M, changed: &mut dyn Iterator<Item = (u64, Frame)>) {
-        for (offset, frame) in changed {
-            // Without memory for the message the page is lost, as if the pager had died.
-            let _ = now(self.give(&DataReturn { machine, offset, frames: &[frame], kept: false }));
+    fn ended(&self, machine: &M, left: &mut dyn Iterator<Item = LeftPage>) {
+        let mut left = left.peekable();
+        while let Some(LeftPage { offset, frame, dirty }) = left.next() {
+            let (mut frames, mut count) = ([frame; RUN], 1);
+            while count < RUN
+                && let Some(next) = left.next_if(|page| {
+                    page.dirty == dirty && page.offset == offset + ((count as u64) << PAGE_SHIFT)
+                })
+            {
+                frames[count] = next.frame;
+                count += 1;
+            }
+            let data = DataReturn { machine, offset, frames: &frames[..count], dirty, kept: false };
+            // Without memory for the message the pages are lost, as if the pager had died.
+            let _ = now(self.give(&data));
         }
     }
 
@@ -356,6 +397,9 @@ impl<M: Machine, P: PortPersonality<M>> Drop for MemoryObject<M, P> {
             }
         }
         let (Some(to), Some(ports)) = (self.pager.copy(), self.ports.take()) else { return };
+        if !*self.told.get_mut() {
+            return;
+        }
         let mut caller = Caller::to(&self.payer, Right::Send(to));
         let [control, name] = ports.map(|port| caller.give(port.into_right()));
         let mut client = Client { transport: &mut caller, to: 0 };

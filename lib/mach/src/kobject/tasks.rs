@@ -9,15 +9,14 @@ use message::{Array, Memory};
 use super::call::{Answer, Call};
 use super::error::{FAILURE, INVALID_ARGUMENT, INVALID_CAPABILITY};
 use super::info::Words;
-use super::memory_object::PageAnswer;
-use super::pager_calls::lock_request;
+use super::pager_calls::{Supply, lock_request};
 use super::ports::{REGISTERED, Which, is_send_or_null};
 use super::{PortPersonality, state};
 use crate::ipc::{Item, Right};
 use crate::machine::{ExecutionContext, Machine, Times};
 use crate::task::Task;
 use crate::thread::{Policy, Thread, ThreadInfo};
-use crate::vm::{MapRequest, VmMap};
+use crate::vm::{MapRequest, PageAnswer, VmMap};
 
 /// The most addresses of emulated calls that a task can have.
 const MOST_VECTORS: usize = 4096;
@@ -294,8 +293,18 @@ impl<M: Machine, P: PortPersonality<M>> Server for Call<'_, M, P> {
         self.give_rights(Vec::from(P::task_ports(&task).registered()))
     }
 
+    async fn memory_object_data_provided(
+        &mut self,
+        control: u64,
+        offset: u64,
+        data: Memory,
+        lock_value: u32,
+    ) -> Answer {
+        self.supply(Supply { control, offset, data, lock_value, precious: false, reply_to: 0 }).await
+    }
+
     async fn memory_object_data_unavailable(&mut self, control: u64, offset: u64, size: u64) -> Answer {
-        self.without_data(control, offset, size, || PageAnswer::Nothing)
+        self.without_data(control, offset, size, PageAnswer::Zeros)
     }
 
     async fn memory_object_get_attributes(&mut self, control: u64) -> Answer<(u32, u32, u32)> {
@@ -433,7 +442,7 @@ impl<M: Machine, P: PortPersonality<M>> Server for Call<'_, M, P> {
         size: u64,
         _error_value: u32,
     ) -> Answer {
-        self.without_data(control, offset, size, || PageAnswer::Failed)
+        self.without_data(control, offset, size, PageAnswer::Failed)
     }
 
     async fn memory_object_destroy(&mut self, control: u64, _reason: u32) -> Answer {
@@ -447,16 +456,32 @@ impl<M: Machine, P: PortPersonality<M>> Server for Call<'_, M, P> {
         offset: u64,
         data: Memory,
         lock_value: u32,
-        _precious: u32,
+        precious: u32,
         reply_to: u64,
         _reply_to_type: u32,
     ) -> Answer {
-        self.supply(control, offset, data, lock_value, reply_to).await
+        let precious = precious != 0;
+        self.supply(Supply { control, offset, data, lock_value, precious, reply_to }).await
     }
 
     async fn memory_object_ready(&mut self, control: u64, may_cache: u32, copy_strategy: u32) -> Answer {
-        self.memory_control(control)?.set_attributes(may_cache != 0, copy_strategy);
+        self.memory_control(control)?.set_attributes(true, may_cache != 0, copy_strategy);
         Ok(())
+    }
+
+    async fn memory_object_set_attributes(
+        &mut self,
+        control: u64,
+        object_ready: u32,
+        may_cache: u32,
+        copy_strategy: u32,
+    ) -> Answer {
+        self.memory_control(control)?.set_attributes(object_ready != 0, may_cache != 0, copy_strategy);
+        Ok(())
+    }
+
+    async fn memory_object_set_cluster_size(&mut self, control: u64, cluster_size: u64) -> Answer {
+        self.set_cluster(control, cluster_size)
     }
 
     async fn memory_object_change_attributes(

@@ -119,7 +119,7 @@ impl<M: Machine> VmObject<M> {
                 }
             }
             if request.returned == ReturnPages::All {
-                slot.flags.insert(SlotFlags::DIRTY);
+                slot.flags.insert(SlotFlags::PRECIOUS);
             }
         }
         if count > 0 && rights != Protection::ALL {
@@ -138,8 +138,13 @@ impl<M: Machine> VmObject<M> {
         request: LockRequest,
     ) -> Step<M, Option<u64>> {
         let state = &mut *self.state.lock();
+        let wanted = match request.returned {
+            ReturnPages::None => SlotFlags::empty(),
+            ReturnPages::Dirty => SlotFlags::DIRTY,
+            ReturnPages::All => SlotFlags::DIRTY | SlotFlags::PRECIOUS,
+        };
         let idle = |slot: &Slot| {
-            let concerned = SlotFlags::BUSY | SlotFlags::CLEANING | SlotFlags::DIRTY;
+            let concerned = SlotFlags::BUSY | SlotFlags::CLEANING | wanted;
             !slot.has(concerned) && (!request.flush || slot.wired > 0)
         };
         let (mut passed, mut found) = (0, None);
@@ -167,7 +172,7 @@ impl<M: Machine> VmObject<M> {
             fault::push_to_copy(self.vm(), state, index)?;
         }
         *next = index + 1;
-        if slot.has(SlotFlags::DIRTY) && request.returned != ReturnPages::None {
+        if slot.has(wanted) {
             let purpose = if flush { Purpose::Flush } else { Purpose::Clean };
             // A wired page between pages that are to be freed is written alone.
             let end = if request.flush && !flush { index + 1 } else { end };

@@ -10,7 +10,7 @@ use macadamia_sync::{OwnedSpinGuard, SpinGuard};
 
 use super::object::{Backing, ObjectState, VmObject};
 use super::page_index::{PageIndex, Slot, SlotFlags};
-use super::pager::PageIn;
+use super::pager::{LONGEST_RUN, PageIn};
 use super::{Vm, control, copy, swap};
 use crate::machine::{Frame, Machine, PAGE_SHIFT, PhysicalPage, Protection};
 use crate::{KernError, KernResult};
@@ -361,8 +361,8 @@ fn resident<M: Machine>(
     }
 }
 
-/// Begins a page-in of `index`, and of pages after it that the pager has as well: if a device fills
-/// them, of more and more pages while the object is read from its start to its end.
+/// Begins a page-in of `index`, and of pages after it that the pager has as well: if a device or a
+/// program fills them, of more and more pages while the object is read from its start to its end.
 pub(super) fn page_in<M: Machine>(
     vm: &Arc<Vm<M>>,
     object: &Arc<VmObject<M>>,
@@ -373,10 +373,13 @@ pub(super) fn page_in<M: Machine>(
     let Some(pager) = state.pager() else { return Err(KernError::MemoryFailure.into()) };
     let was_paged_out = state.is_internal();
     let privileged = want.privileged || state.privileged;
-    let cluster = match pager.0.fills_by_device() {
+    let in_parts = pager.0.answers_in_parts();
+    let cluster = match in_parts || pager.0.fills_by_device() {
         true => state.last_page_in.pages_from(index, want.cluster),
         false => want.cluster,
     };
+    let (most, longest) = (pager.0.most_pages(), if in_parts { LONGEST_RUN } else { u64::MAX });
+    let cluster = cluster.min(most).min(longest);
     let end = index.saturating_add(cluster.max(1)).min(state.limit());
     let mut frames = Vec::new();
     if frames.try_reserve_exact((end - index) as usize).is_err() {
@@ -425,6 +428,7 @@ pub(super) fn page_in<M: Machine>(
         index,
         frames,
         (was_paged_out, want.access),
+        most > 0,
     )))))
 }
 

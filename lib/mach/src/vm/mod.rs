@@ -92,7 +92,7 @@ pub use map::{
 };
 pub use object::{CopyStrategy, PageKind, VmObject};
 pub use oom::{MapEnd, OomKiller};
-pub use pager::{BoxFuture, DataRequest, DataReturn, DefaultPager, Pager, SwapPager};
+pub use pager::{BoxFuture, DataRequest, DataReturn, DefaultPager, LeftPage, PageAnswer, Pager, SwapPager};
 
 use crate::KernResult;
 use crate::machine::{Frame, Machine, PAGE_SHIFT};

@@ -10,7 +10,7 @@ use macadamia_sync::{SpinLock, WaitQueue};
 use super::Vm;
 use super::fault::{self, Target};
 use super::page_index::{PageIndex, Slot, SlotFlags};
-use super::pager::{Pager, SwapPager};
+use super::pager::{LeftPage, Pager, SwapPager};
 use crate::machine::{Caching, Frame, Machine, PAGE_SHIFT, PAGE_SIZE, PhysicalPage, Protection};
 use crate::{KernError, KernResult};
 
@@ -376,6 +376,44 @@ impl<M: Machine> VmObject<M> {
         self.state.lock().write_errors
     }
 
+    /// Whether nothing refers to the object but the caller and the paging in progress.
+    pub(crate) fn is_only_paged(self: &Arc<Self>) -> bool {
+        let paging = self.state.lock().paging as usize;
+        Arc::strong_count(self) <= paging + 1
+    }
+
+    /// Puts a page into the object that its pager gives without having been asked. It is taken only
+    /// if it is not there, if it lies within the object, and if more frames are free than page-out
+    /// keeps free.
+    ///
+    /// # Errors
+    /// `MemoryPresent`: the page is there, or was asked for. `ResourceShortage`: memory is short.
+    /// `InvalidArgument`: the page lies beyond the end.
+    pub(crate) fn accept_page(
+        self: &Arc<Self>,
+        index: u64,
+        contents: &[u8],
+        (prohibited, precious): (Protection, bool),
+    ) -> KernResult {
+        let vm = &self.vm;
+        let mut state = self.state.lock();
+        if index >= state.limit() {
+            return Err(KernError::InvalidArgument);
+        }
+        if state.pages.get(index).is_some() {
+            return Err(KernError::MemoryPresent);
+        }
+        let spare = vm.free_count() > vm.settings.free_target;
+        let frame = if spare { vm.allocate_frame(self, index) } else { None };
+        let frame = frame.ok_or(KernError::ResourceShortage)?;
+        vm.machine().write_frame(frame, 0, contents);
+        let flags = if precious { SlotFlags::PRECIOUS } else { SlotFlags::empty() };
+        let mut slot = Slot::new(frame, flags);
+        slot.prohibit(prohibited - Protection::READ);
+        let inserted = state.pages.insert(vm.machine(), index, slot);
+        inserted.inspect_err(|_| vm.free_frame(frame, false))
+    }
+
     /// A number that no other object or map of the memory system has or had.
     pub fn id(&self) -> u64 {
         self.id
@@ -512,6 +550,24 @@ impl<M: Machine> VmObject<M> {
         .await
     }
 
+    /// Calls `with` with the frame of the page at `offset`, a multiple of the page size, which is
+    /// requested from the pager if it is not in memory. `with` runs under the object's lock: it must
+    /// be short, and take no lock of the memory system.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    pub(crate) async fn with_page(
+        self: &Arc<Self>,
+        offset: u64,
+        mut with: impl FnMut(&M, Frame),
+    ) -> KernResult {
+        let page = PAGE_SIZE as usize;
+        let done = self.access(offset, page, Protection::READ, |machine, frame, _, _, _| {
+            with(machine, frame);
+        });
+        done.await.map(|_| ())
+    }
+
     /// Writes bytes at `offset`, through the page cache. Returns how many were written: fewer than
     /// asked for at the end of the object, which is not extended.
     ///
@@ -566,11 +622,15 @@ impl<M: Machine> Drop for VmObject<M> {
         let state = self.state.get_mut();
         debug_assert!(state.paging == 0, "paging keeps a reference");
         if let Backing::Pager(pager) = &state.backing {
-            let changed = state.pages.range(0, u64::MAX);
-            let mut changed = changed
-                .filter(|(_, slot)| slot.has(SlotFlags::DIRTY) && !slot.has(SlotFlags::BUSY))
-                .map(|(index, slot)| (index << PAGE_SHIFT, slot.frame));
-            pager.ended(machine, &mut changed);
+            let is_left =
+                |slot: &Slot| slot.has(SlotFlags::DIRTY | SlotFlags::PRECIOUS) && !slot.has(SlotFlags::BUSY);
+            let left = state.pages.range(0, u64::MAX).filter(|(_, slot)| is_left(slot));
+            let mut left = left.map(|(index, slot)| LeftPage {
+                offset: index << PAGE_SHIFT,
+                frame: slot.frame,
+                dirty: slot.has(SlotFlags::DIRTY),
+            });
+            pager.ended(machine, &mut left);
         }
         // No entry refers to the object, so its pages are not mapped (see the rules of `vm`).
         self.vm.free_frames(&mut state.pages);

@@ -30,6 +30,8 @@ bitflags::bitflags! {
         /// The frame may be mapped somewhere. If this is not set, no mapping has to be revoked: a
         /// file that is only read and written through the page cache needs no system calls.
         const MAPPED = 1 << 5;
+        /// The pager keeps no copy of the page, which must be returned to it.
+        const PRECIOUS = 1 << 6;
         /// The page was used since page-out last looked, in a way that the machine does not see.
         /// Page-out passes it over once.
         const REFERENCED = 1 << 7;

@@ -51,6 +51,8 @@ pub(super) struct Laundry {
     written: AtomicU64,
     /// How many pages are on their way to the default pager.
     swapping: AtomicU64,
+    /// Requests to pagers that nothing waits for, and that have not ended.
+    requests: AtomicU64,
     /// Woken when a write has ended, or a task has stopped polling the futures.
     changed: WaitQueue,
 }
@@ -63,6 +65,7 @@ impl Laundry {
             finished: AtomicU64::new(0),
             written: AtomicU64::new(0),
             swapping: AtomicU64::new(0),
+            requests: AtomicU64::new(0),
             changed: WaitQueue::new(),
         }
     }
@@ -187,10 +190,28 @@ impl<M: Machine> Vm<M> {
         self.laundry.changed.wait_until(|| self.laundry.has_finished(before).then_some(())).await
     }
 
-    /// Waits until no page is being written to a pager. It is used before a system stops.
+    /// Waits until no page is being written to a pager, and no request to a pager is left that
+    /// nothing waits for. It is used before a system stops.
     pub async fn finish_writes(&self) {
-        let none = || (self.laundry.outstanding.load(Ordering::Acquire) == 0).then_some(());
+        let Laundry { outstanding, requests, .. } = &self.laundry;
+        let is_none = |count: &AtomicU64| count.load(Ordering::Acquire) == 0;
+        let none = || (is_none(outstanding) && is_none(requests)).then_some(());
         self.beside_laundry(self.laundry.changed.wait_until(none)).await
+    }
+
+    /// Takes over a request to a pager that nothing waits for any more. Those that poll the writes
+    /// poll it, too.
+    pub(super) fn go_on(self: &Arc<Self>, request: BoxFuture<'static, KernResult>) {
+        let vm = self.clone();
+        self.laundry.requests.fetch_add(1, Ordering::Relaxed);
+        let rest = Box::pin(async move {
+            // An access that needs one of the pages asks again, and then gets the error.
+            let _ = request.await;
+            vm.laundry.requests.fetch_sub(1, Ordering::Release);
+            vm.laundry.changed.wake_all();
+        });
+        self.laundry.futures.lock().push(rest);
+        self.laundry.changed.wake_all();
     }
 
     pub(super) fn free_count(&self) -> u32 {
@@ -307,7 +328,7 @@ impl<M: Machine> Vm<M> {
             }
             return false;
         }
-        if !slot.has(SlotFlags::DIRTY) {
+        if !slot.has(SlotFlags::DIRTY | SlotFlags::PRECIOUS) {
             self.free_clean_page(&mut state, index, slot);
             return true;
         }
@@ -359,7 +380,8 @@ impl<M: Machine> Vm<M> {
         state.pager()
     }
 
-    /// Begins to write the dirty pages at the start of `range`; its first page must be dirty.
+    /// Begins to write the pages at the start of `range` that the pager must get; its first page
+    /// must be dirty or precious.
     /// Returns how many pages are written.
     pub(super) fn write_run(
         self: &Arc<Self>,
@@ -383,11 +405,15 @@ impl<M: Machine> Vm<M> {
         if frames.try_reserve_exact(RUN).is_err() {
             return 0;
         }
+        // Pages that were changed, and pages that were not, are not in one run.
+        let dirty = state.pages.get(index).is_some_and(|slot| slot.has(SlotFlags::DIRTY));
+        let what = if dirty { SlotFlags::DIRTY } else { SlotFlags::PRECIOUS };
         let fits = |slot: Slot| {
-            let dirty = slot.is_resident()
-                && slot.has(SlotFlags::DIRTY)
+            let concerned = slot.is_resident()
+                && slot.has(what)
+                && dirty == slot.has(SlotFlags::DIRTY)
                 && !slot.has(SlotFlags::BUSY | SlotFlags::CLEANING);
-            dirty && (purpose == Purpose::Clean || slot.wired == 0)
+            concerned && (purpose == Purpose::Clean || slot.wired == 0)
         };
         let mut count =
             range.clone().take(most).take_while(|&at| state.pages.get(at).is_some_and(fits)).count();
@@ -407,7 +433,7 @@ impl<M: Machine> Vm<M> {
                 revoked[revoked_count] = slot.frame;
                 revoked_count += 1;
             }
-            slot.flags.remove(SlotFlags::DIRTY | SlotFlags::WRITABLE | lost);
+            slot.flags.remove(SlotFlags::DIRTY | SlotFlags::PRECIOUS | SlotFlags::WRITABLE | lost);
             slot.flags.insert(state_meanwhile);
             frames.push(slot.frame);
         }
@@ -422,11 +448,13 @@ impl<M: Machine> Vm<M> {
         if swaps {
             self.laundry.swapping.fetch_add(count, Ordering::Relaxed);
         }
-        let write = Write { vm: self.clone(), object: object.clone(), first: index, frames, purpose, swaps };
+        let write =
+            Write { vm: self.clone(), object: object.clone(), first: index, frames, purpose, dirty, swaps };
         let offset = pager_offset + (index << PAGE_SHIFT);
         let future: BoxFuture<'static, ()> = Box::pin(async move {
             let kept = write.purpose == Purpose::Clean;
-            let data = DataReturn { machine: &write.vm.machine, offset, frames: &write.frames, kept };
+            let (machine, frames) = (&write.vm.machine, &write.frames);
+            let data = DataReturn { machine, offset, frames, dirty: write.dirty, kept };
             let result = pager.data_return(data).await;
             write.end(result);
         });
@@ -464,6 +492,8 @@ struct Write<M: Machine> {
     first: u64,
     frames: Vec<Frame>,
     purpose: Purpose,
+    /// Whether the pages were changed; if not, they are precious.
+    dirty: bool,
     /// Whether the default pager gets the pages.
     swaps: bool,
 }
@@ -482,7 +512,7 @@ impl<M: Machine> Write<M> {
                 let Some(slot) = state.pages.get_mut(index) else { continue };
                 slot.flags.remove(SlotFlags::CLEANING | SlotFlags::BUSY);
                 if result.is_err() {
-                    slot.flags.insert(SlotFlags::DIRTY);
+                    slot.flags.insert(if self.dirty { SlotFlags::DIRTY } else { SlotFlags::PRECIOUS });
                 }
                 let slot = *slot;
                 if self.swaps && slot.has(SlotFlags::DIRTY) {
@@ -494,7 +524,7 @@ impl<M: Machine> Write<M> {
                     Purpose::Take => slot.wired > 0 || status.contains(PageStatus::REFERENCED),
                     Purpose::Flush => slot.wired > 0,
                 };
-                if !used && !slot.has(SlotFlags::DIRTY) {
+                if !used && !slot.has(SlotFlags::DIRTY | SlotFlags::PRECIOUS) {
                     vm.free_clean_page(&mut state, index, slot);
                 }
             }

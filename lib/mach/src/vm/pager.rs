@@ -13,8 +13,8 @@
 //! |---|---|
 //! | `memory_object_init`, `ready`, `set_attributes` | [`VmObject::paged`], [`VmObject::set_size`] |
 //! | `data_request` | [`Pager::data_request`] |
-//! | `data_supply`, `data_provided` | its answer: so many bytes; [`DataRequest::lock`] is the `lock_value` |
-//! | `data_unavailable`, `data_error` | its answer: no bytes; an error |
+//! | `data_supply`, `data_provided` | its answer: so many bytes, and [`DataRequest::lock`] is the `lock_value`; or, page by page, [`DataRequest::settle`] |
+//! | `data_unavailable`, `data_error` | its answer: no bytes; an error; or, page by page, the same |
 //! | `data_return`, `data_write` | [`Pager::data_return`] |
 //! | `data_initialize` | the same, of the pager that [`DefaultPager::create`] has made (`memory_object_create`) |
 //! | `lock_request`, `lock_completed` | [`VmObject::lock_request`], its end |
@@ -26,14 +26,15 @@ use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::any::Any;
-use core::future::Future;
+use core::future::{Future, poll_fn};
 use core::pin::Pin;
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use core::task::Poll;
 
 use macadamia_sync::oneshot::oneshot;
 
 use super::Vm;
-use super::object::{PageKind, VmObject};
+use super::object::{ObjectState, PageKind, VmObject};
 use super::page_index::{Slot, SlotFlags};
 use crate::machine::{Frame, Machine, PAGE_SHIFT, PAGE_SIZE, Protection};
 use crate::{KernError, KernResult};
@@ -53,8 +54,24 @@ pub struct DataRequest<'a, M: Machine> {
     pub frames: &'a [Frame],
     /// The access for which the first page is needed.
     pub access: Protection,
-    /// The accesses that the pager prohibits to the pages ([`lock`](Self::lock)).
-    prohibited: &'a AtomicU8,
+    page_in: &'a PageIn<M>,
+}
+
+/// What a pager has answered about one page of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageAnswer {
+    /// The frame has the contents.
+    Filled {
+        /// The accesses of programs that the pager prohibits for now; `READ` cannot be.
+        prohibited: Protection,
+        /// The pager keeps no copy: the page returns to it even if it was not changed.
+        precious: bool,
+    },
+    /// There is no data, and the page reads as zeros.
+    Zeros,
+    /// The pager has failed. An access that waits for the page fails, if the page is the first of
+    /// the run; other pages are requested again when they are needed.
+    Failed,
 }
 
 /// A run of pages that a pager is to keep.
@@ -66,6 +83,9 @@ pub struct DataReturn<'a, M: Machine> {
     /// The frames, one for each page. If a program writes to a page meanwhile, it is dirty again
     /// and is returned again later.
     pub frames: &'a [Frame],
+    /// Whether the pages were changed. If not, the pager has said that they are precious, or it has
+    /// asked for all pages.
+    pub dirty: bool,
     /// Whether the pages stay in memory (Mach's `kernel_copy`). If not, they are freed after the
     /// write, unless they are used meanwhile.
     pub kept: bool,
@@ -82,7 +102,14 @@ impl<M: Machine> DataRequest<'_, M> {
     /// `READ` cannot be prohibited, since the pages are requested in order to be read.
     pub fn lock(&self, prohibited: Protection) {
         // Relaxed: the value is read after the answer, by the task that polls for the answer.
-        self.prohibited.store((prohibited - Protection::READ).bits(), Ordering::Relaxed);
+        self.page_in.prohibited.store((prohibited - Protection::READ).bits(), Ordering::Relaxed);
+    }
+
+    /// Ends the request for some pages of the run, before the others: each is given by its number
+    /// in the run. For pagers that [answer in parts](Pager::answers_in_parts). A page for which
+    /// there was an answer before is passed over, and its frame belongs to the object.
+    pub fn settle(&self, answers: impl Iterator<Item = (usize, PageAnswer)>) {
+        self.page_in.settle(answers);
     }
 
     /// Fills in bytes at offset `at` of the run. Bytes beyond the end of the run are ignored.
@@ -118,6 +145,17 @@ impl<M: Machine> DataReturn<'_, M> {
     }
 }
 
+/// A page that an object had at its end and the pager has not got.
+#[derive(Clone, Copy, Debug)]
+pub struct LeftPage {
+    /// Its byte offset.
+    pub offset: u64,
+    /// Its frame.
+    pub frame: Frame,
+    /// Whether it was changed. If not, it is precious.
+    pub dirty: bool,
+}
+
 /// Provides and keeps the pages of an object. Offsets are bytes in the memory object, multiples of
 /// the page size.
 pub trait Pager<M: Machine>: Send + Sync {
@@ -143,10 +181,25 @@ pub trait Pager<M: Machine>: Send + Sync {
         PageKind::File
     }
 
-    /// The object has ended, and with it the contents of pages that were changed after the pager
-    /// got them last. `changed` yields the byte offset and the frame of each; a pager for which
+    /// Whether the pager answers for each page of a request by itself
+    /// ([`DataRequest::settle`]), in parts and in any order. Then what its
+    /// [`data_request`](Self::data_request) returns says only whether the first page failed, and
+    /// the request goes on when the access that began it has got its page or has been given up: it
+    /// must come to an end by itself.
+    fn answers_in_parts(&self) -> bool {
+        false
+    }
+
+    /// How many pages a request may be for now at most. 0: the pager has more requests than it
+    /// should have; one page may be requested, as long as an access waits for it.
+    fn most_pages(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// The object has ended, and with it the contents of pages that the pager has not got: that were
+    /// changed after it got them last, or that are precious. `left` yields each; a pager for which
     /// they are not lost keeps them now. It must not block.
-    fn ended(&self, _machine: &M, _changed: &mut dyn Iterator<Item = (u64, Frame)>) {}
+    fn ended(&self, _machine: &M, _left: &mut dyn Iterator<Item = LeftPage>) {}
 
     /// Asks the pager to allow an access to a page that it has prohibited
     /// ([`VmObject::lock_request`]). On an error the access fails with `MemoryError`. Each fault
@@ -220,6 +273,36 @@ pub(crate) struct PageIn<M: Machine> {
     access: Protection,
     /// The accesses that the pager forbids for the pages.
     prohibited: AtomicU8,
+    /// Which pages have been settled, by their numbers in the run. Only pagers that answer in parts
+    /// settle any.
+    settled: AtomicU32,
+    /// For the access that waits for the first page: what became of it.
+    first_page: Option<Arc<AtomicU8>>,
+    /// Whether the request goes on when nothing waits for the first page.
+    goes_on: bool,
+}
+
+/// The pages of a run are numbered by the bits of a word.
+pub(crate) const LONGEST_RUN: u64 = 32;
+
+/// The states of the first page of a run that is answered in parts.
+const WAITED_FOR: u8 = 0;
+const READY: u8 = 1;
+const FAILED: u8 = 2;
+
+/// The part of a page-in that goes on without the access that has begun it.
+struct Rest<M: Machine> {
+    vm: Arc<Vm<M>>,
+    request: Option<BoxFuture<'static, KernResult>>,
+    goes_on: bool,
+}
+
+impl<M: Machine> Drop for Rest<M> {
+    fn drop(&mut self) {
+        if let Some(request) = self.request.take().filter(|_| self.goes_on) {
+            self.vm.go_on(request);
+        }
+    }
 }
 
 impl<M: Machine> PageIn<M> {
@@ -231,14 +314,32 @@ impl<M: Machine> PageIn<M> {
         first: u64,
         frames: Vec<Frame>,
         (was_paged_out, access): (bool, Protection),
+        goes_on: bool,
     ) -> Self {
-        let prohibited = AtomicU8::new(0);
-        Self { vm, object, pager, pager_offset, first, frames, was_paged_out, access, prohibited }
+        let first_page = pager.answers_in_parts().then(|| Arc::new(AtomicU8::new(WAITED_FOR)));
+        let (prohibited, settled) = (AtomicU8::new(0), AtomicU32::new(0));
+        Self {
+            vm,
+            object,
+            pager,
+            pager_offset,
+            first,
+            frames,
+            was_paged_out,
+            access,
+            prohibited,
+            settled,
+            first_page,
+            goes_on,
+        }
     }
 
     /// Carries out the request, in a task of its own if the frames must not be freed before its
     /// end.
     pub(crate) async fn run(self) -> KernResult {
+        if let Some(first_page) = self.first_page.clone() {
+            return self.run_in_parts(&first_page).await;
+        }
         let spawner = self.vm.spawner.lock().clone().filter(|_| self.pager.fills_by_device());
         let Some(spawn) = spawner else { return self.request().await };
         let (sender, mut receiver) = oneshot();
@@ -252,12 +353,33 @@ impl<M: Machine> PageIn<M> {
         receiver.receive().await.unwrap_or(Err(KernError::ResourceShortage))
     }
 
+    /// Carries out the request until the first page is there. The memory system waits for the rest,
+    /// so that the pager is not asked for these pages again meanwhile.
+    async fn run_in_parts(self, first_page: &AtomicU8) -> KernResult {
+        let mut rest = Rest { vm: self.vm.clone(), goes_on: self.goes_on, request: None };
+        let request = rest.request.insert(Box::pin(self.request()));
+        let result = poll_fn(|context| {
+            let ended = request.as_mut().poll(context);
+            // Relaxed: the state of the page itself is under the object's lock.
+            match first_page.load(Ordering::Relaxed) {
+                READY => Poll::Ready((Ok(()), ended.is_ready())),
+                FAILED => Poll::Ready((Err(KernError::MemoryError), ended.is_ready())),
+                _ => ended.map(|result| (result, true)),
+            }
+        });
+        let (result, ended) = result.await;
+        if ended {
+            rest.request = None;
+        }
+        result
+    }
+
     async fn request(mut self) -> KernResult {
         let offset = self.pager_offset + (self.first << PAGE_SHIFT);
         let (machine, frames) = (self.vm.machine(), &self.frames);
-        let request =
-            DataRequest { machine, offset, frames, access: self.access, prohibited: &self.prohibited };
+        let request = DataRequest { machine, offset, frames, access: self.access, page_in: &self };
         match self.pager.data_request(request).await {
+            Ok(_) if self.first_page.is_some() => Ok(()),
             Ok(bytes) => {
                 self.finish(bytes);
                 Ok(())
@@ -284,16 +406,76 @@ impl<M: Machine> PageIn<M> {
         self.end(filled);
     }
 
+    /// Ends the request for some pages.
+    fn settle(&self, answers: impl Iterator<Item = (usize, PageAnswer)>) {
+        let machine = self.vm.machine();
+        {
+            let mut state = self.object.state.lock();
+            for (number, answer) in answers {
+                let Some(&frame) = self.frames.get(number) else { continue };
+                // Relaxed: the mask is used under the object's lock, and by the owner at the end.
+                if self.settled.fetch_or(1 << number, Ordering::Relaxed) & 1 << number != 0 {
+                    continue;
+                }
+                let index = self.first + number as u64;
+                let (prohibited, precious) = match answer {
+                    PageAnswer::Filled { prohibited, precious } => (prohibited - Protection::READ, precious),
+                    PageAnswer::Zeros => {
+                        machine.zero_frame(frame);
+                        (Protection::NONE, false)
+                    }
+                    PageAnswer::Failed => {
+                        self.give_up(&mut state, index, frame);
+                        self.first_page_is(number, FAILED);
+                        continue;
+                    }
+                };
+                if let Some(slot) = state.pages.get_mut(index) {
+                    slot.flags.remove(SlotFlags::BUSY);
+                    slot.flags.insert(SlotFlags::REFERENCED);
+                    slot.flags.set(SlotFlags::PRECIOUS, precious);
+                    slot.prohibit(prohibited);
+                }
+                self.first_page_is(number, READY);
+            }
+        }
+        self.object.changed.wake_all();
+    }
+
+    /// Notes what became of the first page, if this is the first.
+    fn first_page_is(&self, number: usize, now: u8) {
+        if let Some(first_page) = self.first_page.as_ref().filter(|_| number == 0) {
+            // Relaxed: the access that reads it then takes the object's lock.
+            first_page.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// Removes a page that was not filled: it is as before the request.
+    fn give_up(&self, state: &mut ObjectState<M>, index: u64, frame: Frame) {
+        if self.was_paged_out {
+            if let Some(slot) = state.pages.get_mut(index) {
+                *slot = Slot::paged_out();
+                self.vm.count_paged_out(1);
+            }
+        } else {
+            state.pages.remove(self.vm.machine(), index);
+        }
+        self.vm.free_frame(frame, false);
+    }
+
     /// Ends the request: the first `filled` pages become valid, the others are as they were before
-    /// it.
+    /// it. Pages that were settled before are passed over.
     fn end(&mut self, filled: usize) {
         let frames = core::mem::take(&mut self.frames);
         let prohibited = Protection::from_bits_truncate(*self.prohibited.get_mut());
+        let settled = *self.settled.get_mut();
         {
-            let machine = self.vm.machine();
             let mut state = self.object.state.lock();
             for (number, &frame) in frames.iter().enumerate() {
                 let index = self.first + number as u64;
+                if settled & 1 << number != 0 {
+                    continue;
+                }
                 if number < filled {
                     if let Some(slot) = state.pages.get_mut(index) {
                         slot.flags.remove(SlotFlags::BUSY);
@@ -302,17 +484,10 @@ impl<M: Machine> PageIn<M> {
                     }
                     continue;
                 }
-                if self.was_paged_out {
-                    if let Some(slot) = state.pages.get_mut(index) {
-                        *slot = Slot::paged_out();
-                        self.vm.count_paged_out(1);
-                    }
-                } else {
-                    state.pages.remove(machine, index);
-                }
-                self.vm.free_frame(frame, false);
+                self.give_up(&mut state, index, frame);
             }
             state.paging -= 1;
+            let filled = filled.max(settled.trailing_ones() as usize);
             state.last_page_in.ended(self.first, frames.len() as u64, filled as u64);
         }
         self.object.changed.wake_all();

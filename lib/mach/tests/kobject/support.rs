@@ -127,6 +127,7 @@ impl Drop for System {
             self.machine.block_on(task.terminate());
         }
         let kernel = self.kernel.take().unwrap();
+        self.machine.block_on(kernel.host().vm().finish_writes());
         let (host, ipc) = (kernel.host().clone(), kernel.ipc().clone());
         drop(kernel);
         assert_eq!(ipc.ports(), 0, "ports leaked");

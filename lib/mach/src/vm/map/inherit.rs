@@ -8,7 +8,7 @@ use super::super::object::{Backing, CopyStrategy, VmObject};
 use super::super::{Vm, copy, fault};
 use super::entry::{Behavior, Entry, Inheritance};
 use super::{EntryId, MapState, Placement, VmMap, page_range};
-use crate::machine::{Machine, PAGE_SIZE, PmapChange, Protection};
+use crate::machine::{Frame, Machine, PAGE_SIZE, PmapChange, Protection};
 use crate::{KernError, KernResult};
 
 /// The object to map for a private mapping of `object`. The entry that maps it must shadow it
@@ -116,6 +116,31 @@ impl<M: Machine> MapCopy<M> {
             }
         }
         if buffer.is_empty() { Ok(()) } else { Err(KernError::InvalidAddress) }
+    }
+
+    /// Calls `with` with the frame of the page at the offset `at`, a multiple of the page size;
+    /// `None`: the page is zeros. Waits for pagers. `with` is as for [`VmObject::with_page`].
+    ///
+    /// # Errors
+    /// `InvalidAddress`: the copy ends before. What a pager returns.
+    pub(crate) async fn with_page(
+        &self,
+        mut at: u64,
+        mut with: impl FnMut(&M, Option<Frame>),
+        machine: &M,
+    ) -> KernResult {
+        for (length, piece) in &self.pieces {
+            if at >= *length {
+                at -= length;
+                continue;
+            }
+            let Some(object) = &piece.object else {
+                with(machine, None);
+                return Ok(());
+            };
+            return object.with_page(piece.offset + at, |machine, frame| with(machine, Some(frame))).await;
+        }
+        Err(KernError::InvalidAddress)
     }
 
     /// Bytes of server memory that the copy itself takes.
