@@ -1,7 +1,9 @@
 //! The end of a driver in the middle of its work, for tests of its clients.
 //!
 //! With the argument `end-after=COUNT` a driver ends at the step of this number, again and again,
-//! five times, or as often as the argument `end-times=COUNT` says. The next one stays.
+//! five times, or as often as the argument `end-times=COUNT` says. The next one stays. With
+//! `end-later=COUNT` the second of so many ends takes twice as many steps, the third three times,
+//! and so on: a driver whose start takes many steps does not end within them each time.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use rt::root::{self, servers};
@@ -28,8 +30,9 @@ pub fn prepare() {
     let times = number("end-times").unwrap_or(TIMES);
     let mut all = (0..).map_while(|index| servers::describe(index).ok());
     let own = all.find(|server| server.name == name.as_bytes());
-    if own.is_some_and(|server| server.restarts < times) {
-        LEFT.store(count, Ordering::Relaxed);
+    if let Some(server) = own.filter(|server| server.restarts < times) {
+        let later = number("end-later").unwrap_or(1).max(1);
+        LEFT.store(count * (1 + server.restarts % later), Ordering::Relaxed);
     }
 }
 
