@@ -1,6 +1,6 @@
 //! ACPI tables as far as the kernel needs them (ACPI 6.5, chapter 5): the interrupt controllers and
-//! processors of the MADT, the address of the HPET, where the DMAR is, and what [`Nodes`] makes of SRAT
-//! and SLIT.
+//! processors of the MADT, the address of the HPET, where the DMAR is, and what [`Nodes`] makes of
+//! SRAT and SLIT.
 //! Broken or absent tables are an answer, not a failure: the caller goes on without.
 use core::fmt;
 

@@ -51,7 +51,7 @@ pub(crate) struct Function {
     pub(crate) driver: String,
     attached: Vec<Attached>,
     /// The place in whose name its accesses to memory reach an IOMMU, if that is another one: it is
-    /// behind a bridge of conventional PCI.
+    /// beyond a bridge of conventional PCI.
     alias: Option<Place>,
     /// The index of the IOMMU that translates for it.
     pub(crate) unit: Option<usize>,
@@ -64,7 +64,7 @@ pub(crate) struct Function {
 /// A PCI bridge.
 pub(crate) struct Bridge {
     pub(crate) place: Place,
-    /// The first bus behind it, and the last.
+    /// The first bus beyond it, and the last.
     pub(crate) first: u8,
     pub(crate) last: u8,
 }
@@ -96,14 +96,14 @@ pub(crate) fn find_all(machine: &mut impl Machine) -> (Vec<Function>, Vec<Bridge
                 }
                 let (_, more) = pci::kind(&registers);
                 functions = if more { 8 } else { functions };
-                let behind = pci::buses_behind(&registers);
-                if let Some((first, last)) = behind
+                let beyond = pci::buses_beyond(&registers);
+                if let Some((first, last)) = beyond
                     && buses.iter().all(|&(other, _)| other != first)
                 {
-                    buses.push((first, alias.or_else(|| alias_behind(&registers, first))));
+                    buses.push((first, alias.or_else(|| alias_beyond(&registers, first))));
                     bridges.push(Bridge { place, first, last });
                 }
-                found.push((place, alias, behind.is_none()));
+                found.push((place, alias, beyond.is_none()));
             }
         }
     }
@@ -112,9 +112,9 @@ pub(crate) fn find_all(machine: &mut impl Machine) -> (Vec<Function>, Vec<Bridge
     (functions, bridges)
 }
 
-/// The place in whose name all functions behind a bridge reach memory, if they have one: the bridge
+/// The place in whose name all functions beyond a bridge reach memory, if they have one: the bridge
 /// leads to conventional PCI, where accesses do not say which function they come from.
-fn alias_behind<M: Machine>(bridge: &Registers<'_, M>, first_bus: u8) -> Option<Place> {
+fn alias_beyond<M: Machine>(bridge: &Registers<'_, M>, first_bus: u8) -> Option<Place> {
     match pci::express_port(bridge) {
         None => Some(bridge.place),
         Some(pci::TO_CONVENTIONAL) => Some(u32::from(first_bus) << 16),

@@ -207,8 +207,8 @@ pub fn kind(space: &impl ConfigurationSpace) -> (Option<u8>, bool) {
     (bus, header & 0x80 != 0)
 }
 
-/// The buses behind the function, if it is a PCI bridge: from the first to the last.
-pub fn buses_behind(space: &impl ConfigurationSpace) -> Option<(u8, u8)> {
+/// The buses beyond the function, if it is a PCI bridge: from the first to the last.
+pub fn buses_beyond(space: &impl ConfigurationSpace) -> Option<(u8, u8)> {
     let (first, _) = kind(space);
     first.map(|first| (first, (space.read(BUSES) >> 16) as u8))
 }

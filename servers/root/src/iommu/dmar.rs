@@ -11,7 +11,7 @@ const HEADER: usize = 48;
 /// Types of entries: a unit, and memory that a device must reach from the machine's start on.
 const UNIT: u16 = 0;
 const RESERVED: u16 = 1;
-/// Types of scopes: a function, and all functions behind a bridge.
+/// Types of scopes: a function, and all functions beyond a bridge.
 const ENDPOINT: u8 = 1;
 const BRIDGE: u8 = 2;
 /// The most entries of each type, and the most scopes of an entry. A table with more counts as
@@ -47,12 +47,12 @@ pub(crate) struct Reserved {
     pub(crate) scopes: Vec<Scope>,
 }
 
-/// A function, or a bridge with all functions behind it.
+/// A function, or a bridge with all functions beyond it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Scope {
     is_bridge: bool,
     bus: u8,
-    /// Device and function on `bus`, then on the bus behind that function, and so on.
+    /// Device and function on `bus`, then on the bus beyond that function, and so on.
     path: Vec<(u8, u8)>,
 }
 
@@ -125,11 +125,11 @@ impl Dmar {
     }
 }
 
-/// The buses behind a function, if it is a bridge: from the first to the last.
+/// The buses beyond a function, if it is a bridge: from the first to the last.
 pub(crate) type Bridge = Option<(u8, u8)>;
 
 impl Scope {
-    /// Whether the function at `place` is in the scope. `bridge` tells which buses are behind a
+    /// Whether the function at `place` is in the scope. `bridge` tells which buses are beyond a
     /// function.
     fn has(&self, place: u32, bridge: &impl Fn(u32) -> Bridge) -> bool {
         let Some((&last, before)) = self.path.split_last() else { return false };
@@ -142,11 +142,11 @@ impl Scope {
             bus = first;
         }
         let end = at(bus, last);
-        let is_behind = || {
+        let is_beyond = || {
             let own = (place >> 16) as u8;
             bridge(end).is_some_and(|(first, last)| (first..=last).contains(&own))
         };
-        place == end || self.is_bridge && is_behind()
+        place == end || self.is_bridge && is_beyond()
     }
 }
 
@@ -229,7 +229,7 @@ pub(crate) mod tests {
         table[9] = table.iter().fold(0u8, |sum, &byte| sum.wrapping_sub(byte));
     }
 
-    /// The bridge at 00:1c.0 has bus 2 behind it, the one at 02:00.0 the buses 3 to 5.
+    /// The bridge at 00:1c.0 has bus 2 beyond it, the one at 02:00.0 the buses 3 to 5.
     fn bridges(place: u32) -> Bridge {
         match place {
             0x00_e000 => Some((2, 5)),

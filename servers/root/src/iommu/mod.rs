@@ -192,13 +192,13 @@ impl<M: Machine> Resources<M> {
     /// Notes for each function which unit translates for it, and what the firmware has told it.
     fn assign_functions(&mut self, dmar: &Dmar, numbers: &[Option<usize>]) {
         let bridges = &self.bridges;
-        let behind = |place| {
+        let beyond = |place| {
             let bridge = bridges.iter().find(|bridge| bridge.place == place)?;
             (bridge.first <= bridge.last).then_some((bridge.first, bridge.last))
         };
         for function in &mut self.functions {
-            function.unit = dmar.unit_of(function.place, &behind).and_then(|index| numbers[index]);
-            function.reserved = dmar.reserved_for(function.place, &behind);
+            function.unit = dmar.unit_of(function.place, &beyond).and_then(|index| numbers[index]);
+            function.reserved = dmar.reserved_for(function.place, &beyond);
             let place = PlaceName(function.place);
             let (machine, frames) = (&mut self.machine, &self.frames);
             function.reserved.retain(|memory| {
@@ -225,7 +225,7 @@ impl<M: Machine> Resources<M> {
         let count = self.functions.iter().filter(|function| function.unit == Some(index)).count();
         let levels = format.levels;
         self.machine.report(format_args!(
-            "root: IOMMU at {at:#x}, tables of {levels} levels, PCI functions behind it: {count}"
+            "root: IOMMU at {at:#x}, tables of {levels} levels, PCI functions: {count}"
         ));
     }
 

@@ -61,10 +61,7 @@ fn reach(root: &mut Root, place: u32) -> usize {
 fn a_function_reaches_what_its_driver_and_its_clients_have_given_it() {
     let mut root = start(machine(Abilities::USUAL));
     assert!(unit(&mut root).is_on());
-    assert_eq!(
-        root.machine().reports[0],
-        "root: IOMMU at 0xfed90000, tables of 3 levels, PCI functions behind it: 1"
-    );
+    assert_eq!(root.machine().reports[0], "root: IOMMU at 0xfed90000, tables of 3 levels, PCI functions: 1");
     let own = memory(&mut root, 2);
     assert!(root.machine().reaches(FUNCTION, own) && root.machine().reaches(FUNCTION, own + PAGE));
     assert_eq!(reach(&mut root, FUNCTION), 2);
@@ -327,7 +324,7 @@ fn bridge(port: Option<u32>) -> simulation::Device {
 }
 
 #[test]
-fn functions_behind_a_conventional_bridge_are_of_one_driver() {
+fn functions_beyond_a_conventional_bridge_are_of_one_driver() {
     for (port, alias) in [(None, Some(2 << 11)), (Some(7), Some(1 << 16)), (Some(4), None)] {
         let mut machine = machine(Abilities::USUAL);
         machine.devices.remove(&FUNCTION);
