@@ -126,11 +126,11 @@ static void test_forked(void)
             continue;
         }
         size_t count = 0;
-        /* Every seventh page becomes the child's own. */
-        for (size_t number = child; number < pages; number += 7)
+        /* Every sixteenth page becomes the child's own. */
+        for (size_t number = child; number < pages; number += 16)
             page(memory, number)[1] = child + 100;
         for (size_t number = 0; number < pages; number++)
-            count += page(memory, number)[1] != (number % 7 == (size_t)child ? child + 100u : 0);
+            count += page(memory, number)[1] != (number % 16 == (size_t)child ? child + 100u : 0);
         _exit(count + wrong(memory, 3) != 0);
     }
     printf("%s children have copies of their own\n", failed ? "WRONG" : "ok");

@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Waker};
 use std::time::Duration;
 use unix::ext4::Ext4Type;
+use unix::file::OpenFile;
 use unix::privilege::PrivilegeAttribute;
 use unix::testing::{TestEnvironment, World, now};
 use unix::vfs::{
@@ -156,6 +157,53 @@ fn mappings_and_reads_show_the_same_pages() {
     let w2 = mount(&Disk::of(disk.data()), false).unwrap();
     assert_eq!(&w2.cat("/f").unwrap()[99..104], b"\x05abc\x05");
     drop((file, memory));
+    end(w, &disk);
+}
+
+/// Data that are in memory only have the space that they will get.
+#[test]
+fn space_is_counted_before_it_is_given() {
+    const PAGE: u64 = 4096;
+    let disk = mkfs(16, &["-b", "4096"]);
+    let w = mount(&disk, false).unwrap();
+    let dirty = || w.vfs.unwritten_pages().dirty;
+    let blocks = |file: &OpenFile| file.metadata().blocks;
+    let write = |file: &OpenFile, page: u64, pages: u64| {
+        let bytes = vec![7; (pages * PAGE) as usize];
+        assert_eq!(now(file.write_at(&w.caller(), page * PAGE, &mut Bytes::of(&bytes))), Ok(bytes.len()));
+    };
+    let settles = |file: &OpenFile, expected: u64| {
+        assert_eq!(blocks(file), expected);
+        now(file.synchronize()).unwrap();
+        assert_eq!((blocks(file), dirty()), (expected, 0));
+    };
+    w.put("/f", &[]);
+    let file = w.open("/f", READ_WRITE).unwrap();
+    assert_eq!((blocks(&file), dirty()), (0, 0));
+    write(&file, 0, 3);
+    assert_eq!(dirty(), 3);
+    settles(&file, 24);
+    // The space is there.
+    write(&file, 1, 2);
+    assert_eq!(dirty(), 2);
+    settles(&file, 24);
+    write(&file, 2, 3);
+    settles(&file, 40);
+    // A hole at the end, in which something is written.
+    now(file.truncate(&w.caller(), 100 * PAGE)).unwrap();
+    settles(&file, 40);
+    write(&file, 50, 2);
+    assert_eq!(dirty(), 2);
+    settles(&file, 56);
+    // Space without data.
+    w.put("/g", &[]);
+    let other = w.open("/g", READ_WRITE).unwrap();
+    now(other.allocate(&w.caller(), 20 * PAGE, 10 * PAGE, false, false)).unwrap();
+    settles(&other, 80);
+    write(&other, 23, 4);
+    assert_eq!(dirty(), 4);
+    settles(&other, 80);
+    drop((file, other));
     end(w, &disk);
 }
 

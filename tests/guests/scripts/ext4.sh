@@ -51,6 +51,22 @@ seq 1 10 >>numbers
 check "a file is cut and grows" 1021 "$(stat -c %s numbers)"
 fails "a directory is not empty" "not empty" rmdir a
 
+# Data in memory. They may be stored at any moment, so there are several tries.
+changed() { # changed AT_LEAST_KIB
+    awk -v least="$1" '/^Dirty:|^Writeback:/ { sum += $2 } END { exit sum < least }' /proc/meminfo
+}
+for try in 1 2 3 4 5 6 7 8 9 10; do
+    dd if=/dev/zero of=new$try bs=64k count=16 2>/dev/null
+    changed 1024 && break
+done
+check "changed pages are counted" 0 $?
+check "they have the space that they will get" 2048 "$(stat -c %b new1)"
+sync
+# Where the data are in many places, some more blocks say where.
+stored=$(stat -c %b new1)
+check "and what is stored" yes "$([ "$stored" -ge 2048 ] && [ "$stored" -le 2080 ] && echo yes)"
+rm new*
+
 # A tree of many files: /usr/include, by tar and by cp.
 mkdir tree
 (cd /usr/include && tar cf - .) | (cd tree && tar xf -)

@@ -33,8 +33,8 @@ chmod 600 /mnt/garbage
 swapon /mnt/garbage
 swapon /dev/vda3
 swapoff /mnt/garbage
-# More than fits into memory, and less than fits into memory and swap space.
-more=$(awk '/^MemTotal/ { print int($2 / 1024) + 64 }' /proc/meminfo)
+# More than fits into memory, and less than fits into swap space: what was read from there may stay.
+more=$(awk '/^MemTotal/ { print int($2 / 1024) + 32 }' /proc/meminfo)
 for test in fill forked shared freed; do
     echo "--- $test"
     /tests/bin/swap $test $more

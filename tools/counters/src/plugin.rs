@@ -99,6 +99,8 @@ struct State {
     latency: Option<Vec<Mutex<Latency>>>,
     /// The work of each processor, if that is measured.
     work: Option<Vec<Mutex<Work>>>,
+    /// Whether the bytes that string instructions write are part of the work.
+    bulk: bool,
     /// How often each instruction was executed, if a profile is wanted.
     profile: Option<Profile>,
 }
@@ -161,7 +163,15 @@ fn prepare(info: &Info, arguments: &[String]) -> Result<State, String> {
         "" => None,
         file => Some(Profile::new(file).map_err(|error| format!("cannot write {file}: {error}"))?),
     };
-    Ok(State { processors, out: Mutex::new(out), counting: AtomicBool::new(false), latency, work, profile })
+    Ok(State {
+        processors,
+        out: Mutex::new(out),
+        counting: AtomicBool::new(false),
+        latency,
+        work,
+        bulk: settings.bulk,
+        profile,
+    })
 }
 
 extern "C" fn translated(_id: PluginId, block: *mut Opaque) {
@@ -225,7 +235,16 @@ fn translated_for_work(block: *mut Opaque) {
                 let nothing = std::ptr::null_mut();
                 qemu_plugin_register_vcpu_mem_cb(instruction, stored, NO_REGISTERS, WRITE, nothing);
             }
-            match decode::kind(bytes) {
+            let kind = decode::kind(bytes);
+            if kind == Kind::Special(Special::Bulk) && STATE.get().is_some_and(|state| state.bulk) {
+                let copied = match Mode::of(whole.address) {
+                    Mode::User => user_copied,
+                    Mode::Kernel => kernel_copied,
+                };
+                let nothing = std::ptr::null_mut();
+                qemu_plugin_register_vcpu_mem_cb(instruction, copied, NO_REGISTERS, WRITE, nothing);
+            }
+            match kind {
                 Kind::Mark(kind, region) => whole.mark = Some((kind, region)),
                 Kind::Special(special) => whole.special = Some(special),
                 Kind::Plain => whole.special = None,
@@ -250,6 +269,25 @@ extern "C" fn block_executed(processor: c_uint, data: *mut c_void) {
             state.work.as_ref().and_then(|work| work.get(processor as usize)).map(Mutex::lock)
     {
         work.block(block);
+    }
+}
+
+extern "C" fn user_copied(processor: c_uint, information: u32, _address: u64, _data: *mut c_void) {
+    copied(processor, Mode::User, information);
+}
+
+extern "C" fn kernel_copied(processor: c_uint, information: u32, _address: u64, _data: *mut c_void) {
+    copied(processor, Mode::Kernel, information);
+}
+
+/// Records what an element of a string instruction has written.
+fn copied(processor: c_uint, mode: Mode, information: u32) {
+    let Some(state) = STATE.get().filter(|state| state.counting.load(Ordering::Relaxed)) else { return };
+    if let Some(Ok(mut work)) =
+        state.work.as_ref().and_then(|work| work.get(processor as usize)).map(Mutex::lock)
+    {
+        // SAFETY: `information` belongs to this access.
+        work.bulk_store(mode, 1 << unsafe { qemu_plugin_mem_size_shift(information) });
     }
 }
 

@@ -23,6 +23,8 @@ pub struct Settings {
     pub latency: bool,
     /// Whether only the work of each processor is counted, without polling. That is fast.
     pub work: bool,
+    /// Whether the bytes are counted that string instructions write, together with the work.
+    pub bulk: bool,
     /// The file to which is written how often each instruction was executed in each region; empty
     /// if that is not wanted.
     pub profile: String,
@@ -30,7 +32,7 @@ pub struct Settings {
 
 impl Settings {
     /// Reads `key=value` arguments: `out=FILE` (required), `l1i`, `l1d`, `l2` = BYTES/WAYS, `itlb`,
-    /// `dtlb` = ENTRIES/WAYS, `latency=on`, `work=on`, `profile=FILE`. `./mac bench` always gives
+    /// `dtlb` = ENTRIES/WAYS, `latency=on`, `work=on`, `bulk=on`, `profile=FILE`. `./mac bench` always gives
     /// all geometries; the defaults here are for a QEMU that is started by hand.
     ///
     /// # Errors
@@ -45,6 +47,7 @@ impl Settings {
             dtlb: Geometry { sets: 16, ways: 4, line_log2: 12 },
             latency: false,
             work: false,
+            bulk: false,
             profile: String::new(),
         };
         for argument in arguments {
@@ -59,10 +62,12 @@ impl Settings {
                 "dtlb" => settings.dtlb = geometry(value, 12)?,
                 "latency" => settings.latency = value == "on",
                 "work" => settings.work = value == "on",
+                "bulk" => settings.bulk = value == "on",
                 "profile" => settings.profile = value.to_string(),
                 _ => {
                     return Err(format!(
-                        "unknown argument `{key}`; there are out, l1i, l1d, l2, itlb, dtlb, latency, work, profile"
+                        "unknown argument `{key}`; there are out, l1i, l1d, l2, itlb, dtlb, latency, work, bulk, \
+                         profile"
                     ));
                 }
             }

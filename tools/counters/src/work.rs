@@ -22,6 +22,8 @@ struct Counts {
     polling: u64,
     /// Instructions since the last PAUSE. They are included in `work`.
     since: u64,
+    /// Bytes that string instructions have written.
+    bulk_bytes: u64,
 }
 
 /// A block of instructions that are executed one after the other.
@@ -96,13 +98,22 @@ impl Work {
         }
     }
 
+    /// Records that a string instruction in this mode has written so many bytes.
+    pub fn bulk_store(&mut self, mode: Mode, bytes: u64) {
+        match mode {
+            Mode::User => self.user.bulk_bytes += bytes,
+            Mode::Kernel => self.kernel.bulk_bytes += bytes,
+        }
+    }
+
     /// Records that the processor stores to the physical address of a device.
     pub fn device_store(&mut self, address: u64) {
         self.interrupts += u64::from(address == END_OF_INTERRUPT);
     }
 
     /// A line of JSON for region `region` and processor `processor`, without the newline.
-    /// `instructions` are those of work.
+    /// `instructions` are those of work. The bytes of string instructions are in it if there are
+    /// any.
     pub fn report(&self, region: u8, processor: usize) -> String {
         let mut line = format!("{{\"region\":{region},\"processor\":{processor}");
         for (name, counts, halts, interrupts) in
@@ -112,8 +123,12 @@ impl Work {
             // Writing to a string cannot fail.
             let _ = write!(
                 line,
-                ",\"{name}\":{{\"instructions\":{work},\"polling\":{polling},\"halt\":{halts},\"interrupts\":{interrupts}}}"
+                ",\"{name}\":{{\"instructions\":{work},\"polling\":{polling},\"halt\":{halts},\"interrupts\":{interrupts}"
             );
+            if counts.bulk_bytes > 0 {
+                let _ = write!(line, ",\"bulk_bytes\":{}", counts.bulk_bytes);
+            }
+            line.push('}');
         }
         line.push('}');
         line
@@ -147,9 +162,11 @@ mod tests {
         // The store sends an interrupt to another processor; the next one ends an interrupt.
         work.device_store(0xfee0_0300);
         work.device_store(END_OF_INTERRUPT);
+        work.bulk_store(Mode::User, 8);
+        work.bulk_store(Mode::User, 1);
         assert_eq!(
             work.report(3, 1),
-            "{\"region\":3,\"processor\":1,\"user\":{\"instructions\":1,\"polling\":0,\"halt\":0,\"interrupts\":0},\
+            "{\"region\":3,\"processor\":1,\"user\":{\"instructions\":1,\"polling\":0,\"halt\":0,\"interrupts\":0,\"bulk_bytes\":9},\
              \"kernel\":{\"instructions\":11,\"polling\":90,\"halt\":1,\"interrupts\":1}}"
         );
     }

@@ -177,7 +177,7 @@ fn merge<M: Machine>(
                 }
             }
             if slot.is_resident() {
-                vm.queues.lock().set_owner(slot.frame, Arc::downgrade(object), place);
+                vm.queues.lock().give(slot.frame, Arc::downgrade(object), object.kind(), place);
             }
         } else {
             // If both objects have one pager, it has one page at this offset: that of the upper

@@ -496,7 +496,13 @@ fn new_large_page<M: Machine>(vm: &Arc<Vm<M>>, target: &Target<'_, M>, top: &mut
         return false;
     }
     let owner = Arc::downgrade(target.object);
-    let run = vm.queues.lock().allocate_run(machine, &owner, first, vm.large_shift - PAGE_SHIFT);
+    let run = vm.queues.lock().allocate_run(
+        machine,
+        &owner,
+        target.object.kind(),
+        first,
+        vm.large_shift - PAGE_SHIFT,
+    );
     let Some(run) = run else { return false };
     let flags = SlotFlags::DIRTY | SlotFlags::MAPPED | SlotFlags::WRITABLE;
     let frame = |index: u64| Frame(run.0 + (index - first) as u32);

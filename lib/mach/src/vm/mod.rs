@@ -90,7 +90,7 @@ pub use map::{
     AttributeValue, Behavior, CopyFault, Inheritance, MachineAttribute, MapCopy, MapRequest, Placement,
     RegionInfo, VmMap,
 };
-pub use object::{CopyStrategy, VmObject};
+pub use object::{CopyStrategy, PageKind, VmObject};
 pub use oom::{MapEnd, OomKiller};
 pub use pager::{BoxFuture, DataRequest, DataReturn, DefaultPager, LeftPage, PageAnswer, Pager, SwapPager};
 
@@ -145,7 +145,7 @@ pub struct Vm<M: Machine> {
 }
 
 /// The numbers of pages of each kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VmStatistics {
     /// Pages that can be allocated without waiting, the reserve included.
     pub free: u32,
@@ -157,6 +157,12 @@ pub struct VmStatistics {
     pub wired: u32,
     /// Pages that only the default pager has.
     pub paged_out: u64,
+    /// Pages of files that are only in memory, and of memory that programs share.
+    pub memory_files: u32,
+    /// Pages of files whose contents a pager has.
+    pub files: u32,
+    /// Pages of disks.
+    pub disks: u32,
 }
 
 impl<M: Machine> Vm<M> {
@@ -194,7 +200,7 @@ impl<M: Machine> Vm<M> {
             spawner: SpinLock::new(None),
             oom_killer: SpinLock::new(None),
             paged_out: AtomicU64::new(0),
-            next_id: AtomicU64::new(1),
+            next_id: AtomicU64::new(PageKind::COUNT),
         }))
     }
 
@@ -222,7 +228,10 @@ impl<M: Machine> Vm<M> {
         let (stranded, wired) = queues.kept_counts();
         let free = queues.free_count(&self.machine) + queues.reserve_count();
         let paged_out = self.paged_out.load(Ordering::Relaxed);
-        VmStatistics { free, active: active + stranded, inactive, wired, paged_out }
+        let [memory_files, files, disks] =
+            [PageKind::Memory, PageKind::File, PageKind::Disk].map(|kind| queues.count_of(kind));
+        let active = active + stranded;
+        VmStatistics { free, active, inactive, wired, paged_out, memory_files, files, disks }
     }
 
     /// So many more pages are with the default pager alone.
@@ -244,10 +253,11 @@ impl<M: Machine> Vm<M> {
         1 << (self.large_shift - PAGE_SHIFT)
     }
 
-    /// A number that no other object or map of this memory system has or had.
+    /// A number that no other object or map of this memory system has or had. Its lowest bits, as
+    /// many as say the [kind](PageKind) of pages, are 0.
     fn new_id(&self) -> u64 {
         // Relaxed: only uniqueness matters.
-        self.next_id.fetch_add(1, Ordering::Relaxed)
+        self.next_id.fetch_add(PageKind::COUNT, Ordering::Relaxed)
     }
 
     /// Allocates a frame for a page of `owner`, which is active at first. The contents are
@@ -257,7 +267,7 @@ impl<M: Machine> Vm<M> {
         let weak: Weak<VmObject<M>> = Arc::downgrade(owner);
         let (frame, low) = {
             let mut queues = self.queues.lock();
-            let frame = queues.allocate(&self.machine, weak, index);
+            let frame = queues.allocate(&self.machine, weak, owner.kind(), index);
             (frame, queues.is_low(&self.machine, self.settings.free_target))
         };
         if low {
@@ -269,7 +279,7 @@ impl<M: Machine> Vm<M> {
     /// Allocates a frame of the reserve, when no other is free, for pagers that page-out waits for.
     #[cold]
     fn allocate_reserved(&self, owner: &Arc<VmObject<M>>, index: u64) -> Option<Frame> {
-        self.queues.lock().allocate_reserved(Arc::downgrade(owner), index)
+        self.queues.lock().allocate_reserved(Arc::downgrade(owner), owner.kind(), index)
     }
 
     /// Frees all pages of an object that is being dropped. They must not be mapped.

@@ -26,6 +26,24 @@ pub enum CopyStrategy {
     Symmetric,
 }
 
+/// What the pages of an object are, for statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageKind {
+    /// Memory of programs.
+    Anonymous,
+    /// Files that are only in memory, and memory that programs share.
+    Memory,
+    /// Files whose contents a pager has.
+    File,
+    /// Disks.
+    Disk,
+}
+
+impl PageKind {
+    /// How many kinds there are.
+    pub(super) const COUNT: u64 = 4;
+}
+
 /// The source of the pages that are not in memory.
 pub(super) enum Backing<M: Machine> {
     /// The object's pages are zeros, or those of the object below it.
@@ -147,6 +165,7 @@ impl MappedWrites {
 /// size.
 pub struct VmObject<M: Machine> {
     vm: Arc<Vm<M>>,
+    /// A number of its own, whose lowest bits are the kind of the pages.
     id: u64,
     pub(super) state: SpinLock<ObjectState<M>>,
     /// Woken when a page is not busy any more, or paging of the object has ended.
@@ -183,7 +202,7 @@ impl<M: Machine> VmObject<M> {
     /// # Errors
     /// `ResourceShortage`: memory is short.
     pub fn anonymous(vm: &Arc<Vm<M>>) -> KernResult<Arc<Self>> {
-        Self::with_backing(vm, Backing::Anonymous, u64::MAX, CopyStrategy::Symmetric)
+        Self::with_backing(vm, Backing::Anonymous, PageKind::Anonymous, u64::MAX, CopyStrategy::Symmetric)
     }
 
     /// Makes an object of `size` bytes whose pages a pager has, such as a file.
@@ -196,7 +215,8 @@ impl<M: Machine> VmObject<M> {
         size: u64,
         strategy: CopyStrategy,
     ) -> KernResult<Arc<Self>> {
-        Self::with_backing(vm, Backing::Pager(pager), size, strategy)
+        let kind = pager.kind();
+        Self::with_backing(vm, Backing::Pager(pager), kind, size, strategy)
     }
 
     /// Makes an object for device memory from the physical `address` on. It cannot be copied, only
@@ -209,12 +229,15 @@ impl<M: Machine> VmObject<M> {
         if !(address | size).is_multiple_of(PAGE_SIZE) || address.checked_add(size).is_none() {
             return Err(KernError::InvalidArgument);
         }
-        Self::with_backing(vm, Backing::Device(address, caching), size, CopyStrategy::Delay)
+        let backing = Backing::Device(address, caching);
+        // There are no pages.
+        Self::with_backing(vm, backing, PageKind::Memory, size, CopyStrategy::Delay)
     }
 
     fn with_backing(
         vm: &Arc<Vm<M>>,
         backing: Backing<M>,
+        kind: PageKind,
         size: u64,
         strategy: CopyStrategy,
     ) -> KernResult<Arc<Self>> {
@@ -238,18 +261,49 @@ impl<M: Machine> VmObject<M> {
         };
         Ok(Arc::new(Self {
             vm: vm.clone(),
-            id: vm.new_id(),
+            id: vm.new_id() | kind as u64,
             state: SpinLock::new(state),
             changed: WaitQueue::new(),
         }))
     }
 
-    /// Makes an anonymous object of `size` bytes, which is zeros until it is written.
+    /// Makes the memory of a file of `size` bytes, which is zeros until it is written, and has no
+    /// pager.
     ///
     /// # Errors
     /// `ResourceShortage`: memory is short.
     pub fn anonymous_of_size(vm: &Arc<Vm<M>>, size: u64) -> KernResult<Arc<Self>> {
-        Self::with_backing(vm, Backing::Anonymous, size, CopyStrategy::Symmetric)
+        Self::with_backing(vm, Backing::Anonymous, PageKind::Memory, size, CopyStrategy::Symmetric)
+    }
+
+    /// What the pages are.
+    #[inline]
+    pub(super) fn kind(&self) -> PageKind {
+        match self.id % PageKind::COUNT {
+            0 => PageKind::Anonymous,
+            1 => PageKind::Memory,
+            2 => PageKind::File,
+            _ => PageKind::Disk,
+        }
+    }
+
+    /// Calls `with` for each page from byte `start` on that was changed and is not with the pager
+    /// yet: with its offset, and whether it is being written. What programs have changed through
+    /// mappings is known where that is [noted](Self::note_mapped_writes). The object is locked
+    /// meanwhile, though not for all pages together.
+    pub fn each_unwritten(&self, start: u64, with: &mut dyn FnMut(u64, bool)) {
+        const TOGETHER: usize = 4096;
+        let mut next = Some(start >> PAGE_SHIFT);
+        while let Some(first) = next {
+            let state = self.state.lock();
+            let mut slots = state.pages.range(first, u64::MAX);
+            for (index, slot) in slots.by_ref().take(TOGETHER) {
+                if slot.is_resident() && slot.has(SlotFlags::DIRTY | SlotFlags::CLEANING) {
+                    with(index << PAGE_SHIFT, slot.has(SlotFlags::CLEANING));
+                }
+            }
+            next = slots.next().map(|(index, _)| index);
+        }
     }
 
     /// Notes from now on when programs write through mappings ([`VmObject::take_mapped_writes`]).

@@ -242,8 +242,6 @@ impl Node {
         None
     }
 
-    /// How many slots are in use from `start` to before `end` within this node, whose first page is
-    /// `base`.
     /// The first page of a node that has one, or with `last` the last one. `base` is the first page
     /// that the node can have.
     fn end_page(&self, base: u64, height: u32, last: bool) -> u64 {
@@ -259,6 +257,8 @@ impl Node {
         }
     }
 
+    /// How many slots are in use from `start` to before `end` within this node, whose first page is
+    /// `base`.
     fn count_in(&self, base: u64, height: u32, start: u64, end: u64) -> u64 {
         match self {
             Self::Leaf(leaf) => {

@@ -533,7 +533,7 @@ impl<M: Machine> Write<M> {
                     revoked_count += 1;
                 }
                 state.pages.remove(machine, index);
-                vm.queues.lock().set_owner(frame, Arc::downgrade(&new), taken as u64);
+                vm.queues.lock().give(frame, Arc::downgrade(&new), new.kind(), taken as u64);
                 taken += 1;
             }
         }
@@ -612,7 +612,7 @@ impl<M: Machine> VmObject<M> {
             // The count is read before the pages are checked, so a write that ends after the check
             // is noticed.
             let before = vm.laundry.finished.load(Ordering::Acquire);
-            let waits = {
+            let begun = {
                 let mut state = self.state.lock();
                 // The contents of an anonymous object are nowhere else.
                 let Backing::Pager(pager) = &state.backing else { return Ok(()) };
@@ -630,18 +630,17 @@ impl<M: Machine> VmObject<M> {
                     Some((index, _)) => {
                         vm.write_run(self, &mut state, pager, index..u64::MAX, Purpose::Clean);
                         next = index + 1;
+                        true
+                    }
+                    None if state.pages.range(first, last).any(|(_, slot)| slot.has(SlotFlags::CLEANING)) => {
+                        next = last;
                         false
                     }
-                    None => {
-                        next = last;
-                        state.pages.range(first, last).any(|(_, slot)| slot.has(SlotFlags::CLEANING))
-                    }
+                    None => return Ok(()),
                 }
             };
-            if waits {
+            if !begun {
                 vm.beside_laundry(vm.write_end(before)).await;
-            } else if next == last {
-                return Ok(());
             }
         }
     }

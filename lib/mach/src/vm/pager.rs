@@ -34,7 +34,7 @@ use core::task::Poll;
 use macadamia_sync::oneshot::oneshot;
 
 use super::Vm;
-use super::object::{ObjectState, VmObject};
+use super::object::{ObjectState, PageKind, VmObject};
 use super::page_index::{Slot, SlotFlags};
 use super::pageout::Write;
 use crate::machine::{Frame, Machine, PAGE_SHIFT, PAGE_SIZE, Protection};
@@ -211,6 +211,11 @@ pub trait Pager<M: Machine>: Send + Sync {
     /// should have; one page may be requested, as long as an access waits for it.
     fn most_pages(&self) -> u64 {
         u64::MAX
+    }
+
+    /// What the pages of the object are, for statistics.
+    fn kind(&self) -> PageKind {
+        PageKind::File
     }
 
     /// The object has ended, and with it the contents of pages that the pager has not got: that were

@@ -8,7 +8,7 @@
 use alloc::sync::Weak;
 use alloc::vec::Vec;
 
-use super::object::VmObject;
+use super::object::{PageKind, VmObject};
 use crate::machine::{Frame, Machine};
 use crate::{KernError, KernResult};
 
@@ -39,6 +39,7 @@ struct FrameRecord<M: Machine> {
     next: u32,
     previous: u32,
     queue: Queue,
+    kind: PageKind,
 }
 
 #[derive(Clone, Copy)]
@@ -61,6 +62,8 @@ pub(crate) struct Queues<M: Machine> {
     inactive: List,
     stranded: List,
     wired: u32,
+    /// How many frames have pages of each kind.
+    kinds: [u32; PageKind::COUNT as usize],
 }
 
 impl<M: Machine> Queues<M> {
@@ -78,10 +81,21 @@ impl<M: Machine> Queues<M> {
             next: NIL,
             previous: NIL,
             queue: Queue::None,
+            kind: PageKind::Anonymous,
         });
         reserve.extend((0..free_reserve).map_while(|_| machine.allocate_frames(0)));
         let [active, inactive, stranded] = [EMPTY; 3];
-        Ok(Self { frames, free, reserve, free_reserve, active, inactive, stranded, wired: 0 })
+        Ok(Self {
+            frames,
+            free,
+            reserve,
+            free_reserve,
+            active,
+            inactive,
+            stranded,
+            wired: 0,
+            kinds: [0; PageKind::COUNT as usize],
+        })
     }
 
     /// How many frames can be allocated now without a privilege.
@@ -110,6 +124,11 @@ impl<M: Machine> Queues<M> {
         (self.stranded.count, self.wired)
     }
 
+    /// How many pages of this kind there are.
+    pub(crate) fn count_of(&self, kind: PageKind) -> u32 {
+        self.kinds[kind as usize]
+    }
+
     /// Makes the pages inactive again that have been stranded longest, at most so many.
     pub(crate) fn try_stranded(&mut self, most: u32) {
         for _ in 0..most.min(self.stranded.count) {
@@ -119,20 +138,31 @@ impl<M: Machine> Queues<M> {
 
     /// Allocates a frame for page `index` of `owner`; the page starts active.
     #[inline(always)]
-    pub(crate) fn allocate(&mut self, machine: &M, owner: Weak<VmObject<M>>, index: u64) -> Option<Frame> {
+    pub(crate) fn allocate(
+        &mut self,
+        machine: &M,
+        owner: Weak<VmObject<M>>,
+        kind: PageKind,
+        index: u64,
+    ) -> Option<Frame> {
         let frame = match self.free.pop() {
             Some(frame) => frame,
             None => self.refill(machine)?,
         };
-        self.set_owner(frame, owner, index);
+        self.set_owner(frame, owner, kind, index);
         self.push(frame, Queue::Active);
         Some(frame)
     }
 
     /// Allocates a frame like [`allocate`](Self::allocate), but from the reserve.
-    pub(crate) fn allocate_reserved(&mut self, owner: Weak<VmObject<M>>, index: u64) -> Option<Frame> {
+    pub(crate) fn allocate_reserved(
+        &mut self,
+        owner: Weak<VmObject<M>>,
+        kind: PageKind,
+        index: u64,
+    ) -> Option<Frame> {
         let frame = self.reserve.pop()?;
-        self.set_owner(frame, owner, index);
+        self.set_owner(frame, owner, kind, index);
         self.push(frame, Queue::Active);
         Some(frame)
     }
@@ -156,6 +186,7 @@ impl<M: Machine> Queues<M> {
         &mut self,
         machine: &M,
         owner: &Weak<VmObject<M>>,
+        kind: PageKind,
         index: u64,
         order: u32,
     ) -> Option<Frame> {
@@ -167,7 +198,7 @@ impl<M: Machine> Queues<M> {
         })?;
         for number in 0..1 << order {
             let frame = Frame(first.0 + number);
-            self.set_owner(frame, owner.clone(), index + u64::from(number));
+            self.set_owner(frame, owner.clone(), kind, index + u64::from(number));
             self.push(frame, Queue::Active);
         }
         Some(first)
@@ -177,7 +208,9 @@ impl<M: Machine> Queues<M> {
     pub(crate) fn free(&mut self, machine: &M, frame: Frame, wired: bool) {
         self.unlink(frame);
         self.wired -= u32::from(wired);
-        self.frames[frame.0 as usize].owner = Weak::new();
+        let record = &mut self.frames[frame.0 as usize];
+        record.owner = Weak::new();
+        self.kinds[record.kind as usize] -= 1;
         if self.reserve.len() < self.free_reserve {
             return self.reserve.push(frame);
         }
@@ -199,9 +232,18 @@ impl<M: Machine> Queues<M> {
         self.free.drain(keep.min(self.free.len())..).for_each(|frame| machine.release_frames(frame, 0));
     }
 
-    pub(crate) fn set_owner(&mut self, frame: Frame, owner: Weak<VmObject<M>>, index: u64) {
+    /// Gives a frame that is free to an object.
+    #[inline]
+    fn set_owner(&mut self, frame: Frame, owner: Weak<VmObject<M>>, kind: PageKind, index: u64) {
         let record = &mut self.frames[frame.0 as usize];
-        (record.owner, record.index) = (owner, index);
+        (record.owner, record.kind, record.index) = (owner, kind, index);
+        self.kinds[kind as usize] += 1;
+    }
+
+    /// Gives a frame that is not free to another object.
+    pub(crate) fn give(&mut self, frame: Frame, owner: Weak<VmObject<M>>, kind: PageKind, index: u64) {
+        self.kinds[self.frames[frame.0 as usize].kind as usize] -= 1;
+        self.set_owner(frame, owner, kind, index);
     }
 
     pub(crate) fn owner(&self, frame: Frame) -> (Weak<VmObject<M>>, u64) {

@@ -50,6 +50,8 @@ pub(crate) async fn sysinfo<M: Machine>(call: &Call<'_, M>) -> Done {
         loads: system.with_load(unix::load::Load::averages),
         total: bytes(memory.total()),
         free: bytes(memory.free),
+        shared: bytes(memory.memory_files),
+        disks: bytes(memory.disks),
         swap_total: bytes(memory.swap.total),
         swap_free: bytes(memory.swap.free),
         processes: u16::try_from(call.table(|table| table.thread_counts().0)).unwrap_or(u16::MAX),

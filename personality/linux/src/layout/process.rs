@@ -83,6 +83,10 @@ pub struct SystemInformation {
     pub total: u64,
     /// Bytes of memory that is not used.
     pub free: u64,
+    /// Bytes of memory files and of memory that programs share.
+    pub shared: u64,
+    /// Bytes of the pages of disks.
+    pub disks: u64,
     /// Bytes of swap space.
     pub swap_total: u64,
     /// Bytes of swap space that is not used.
@@ -100,6 +104,8 @@ pub fn to_sysinfo(information: &SystemInformation) -> [u8; 112] {
         .u64(24, information.loads[2])
         .u64(32, information.total)
         .u64(40, information.free)
+        .u64(48, information.shared)
+        .u64(56, information.disks)
         .u64(64, information.swap_total)
         .u64(72, information.swap_free)
         .u16(80, information.processes)

@@ -378,21 +378,23 @@ fn processors<M: Machine>(system: &System<M>) -> String {
 }
 
 fn memory<M: Machine>(system: &System<M>) -> String {
-    let pages = system.memory_use();
+    let (pages, unwritten) = (system.memory_use(), system.vfs().unwritten_pages());
     let kib = |pages: u64| pages * 4;
     let mut text = String::new();
     let rows = [
         ("MemTotal", kib(pages.total())),
         ("MemFree", kib(pages.free)),
-        ("MemAvailable", kib(pages.free) + kib(pages.inactive)),
-        ("Buffers", 0),
-        ("Cached", 0),
+        ("MemAvailable", kib(pages.free + pages.files + pages.disks)),
+        ("Buffers", kib(pages.disks)),
+        ("Cached", kib(pages.files + pages.memory_files)),
         ("SwapCached", kib(pages.swap_cached)),
         ("Active", kib(pages.active)),
         ("Inactive", kib(pages.inactive)),
         ("SwapTotal", kib(pages.swap.total)),
         ("SwapFree", kib(pages.swap.free)),
-        ("Shmem", 0),
+        ("Dirty", kib(unwritten.dirty)),
+        ("Writeback", kib(unwritten.in_writing)),
+        ("Shmem", kib(pages.memory_files)),
         ("Slab", kib(pages.server)),
         ("SReclaimable", 0),
         ("SUnreclaim", kib(pages.server)),
@@ -428,7 +430,7 @@ fn swap_areas(areas: &[AreaInformation]) -> Vec<u8> {
 
 /// The text of /proc/vmstat, with the numbers that are counted.
 fn memory_statistics<M: Machine>(system: &System<M>) -> String {
-    let pages = system.memory_use();
+    let (pages, unwritten) = (system.memory_use(), system.vfs().unwritten_pages());
     let faults = system.processes().with(|table| {
         let faults = |process| table.usage(process).minor_faults;
         table.processes().map(faults).sum::<u64>()
@@ -438,6 +440,10 @@ fn memory_statistics<M: Machine>(system: &System<M>) -> String {
         ("nr_inactive_anon", pages.inactive),
         ("nr_active_anon", pages.active),
         ("nr_mlock", pages.wired),
+        ("nr_file_pages", pages.files + pages.disks + pages.memory_files),
+        ("nr_dirty", unwritten.dirty),
+        ("nr_writeback", unwritten.in_writing),
+        ("nr_shmem", pages.memory_files),
         ("nr_slab_unreclaimable", pages.server),
         ("pgpgin", 0),
         ("pgpgout", 0),

@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ops::Range;
 use mach::machine::{Frame, PAGE_SIZE};
-use mach::vm::{DataRequest, DataReturn, LockRequest, Pager, ReturnPages, Vm};
+use mach::vm::{DataRequest, DataReturn, LockRequest, PageKind, Pager, ReturnPages, Vm};
 use mach::{KernError, KernResult, Machine};
 
 /// The sectors of a page.
@@ -138,5 +138,9 @@ impl<M: Machine> Pager<M> for DiskPager<M> {
 
     fn fills_by_device(&self) -> bool {
         true
+    }
+
+    fn kind(&self) -> PageKind {
+        PageKind::Disk
     }
 }

@@ -41,8 +41,18 @@ const RUNS: usize = 256;
 #[derive(Clone, Copy)]
 struct Run {
     length: u64,
-    /// Where they are, in bytes from the start of the disk. `None`: they are zeros.
-    place: Option<u64>,
+    contents: Contents,
+}
+
+/// What the bytes of a run are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Contents {
+    /// Zeros, which have no space.
+    Hole,
+    /// Zeros, which have space.
+    Unwritten,
+    /// Data at this place, in bytes from the start of the disk.
+    Data(u64),
 }
 
 /// Where pages are written.
@@ -108,13 +118,23 @@ impl Run {
     /// The run without its first bytes, if there are more.
     fn from(self, skip: u64) -> Option<Run> {
         let length = self.length.checked_sub(skip).filter(|&length| length > 0)?;
-        Some(Run { length, place: self.place.map(|place| place + skip) })
+        Some(Run { length, contents: self.contents.after(skip) })
     }
 
     /// Whether `next` at `offset` continues this run, which is at `start`, in the file and on the
     /// disk.
     fn goes_on_as(self, start: u64, offset: u64, next: Run) -> bool {
-        start + self.length == offset && next.place == self.place.map(|place| place + self.length)
+        start + self.length == offset && next.contents == self.contents.after(self.length)
+    }
+}
+
+impl Contents {
+    /// What the bytes are that come so many bytes later.
+    fn after(self, skip: u64) -> Contents {
+        match self {
+            Contents::Data(place) => Contents::Data(place + skip),
+            zeros => zeros,
+        }
     }
 }
 
@@ -198,6 +218,22 @@ impl Data {
         self.stored.fetch_max(size, Ordering::AcqRel);
     }
 
+    /// The bytes of a range, and those after it in the same page, have become a hole, at the end of
+    /// the file. Places must not be in use.
+    pub(super) fn has_hole(&self, range: Range<u64>) {
+        let start = range.start.next_multiple_of(PAGE);
+        let length = range.end.next_multiple_of(PAGE).saturating_sub(start);
+        if length > 0 {
+            self.places.lock().add(start, Run { length, contents: Contents::Hole });
+        }
+    }
+
+    /// Whether the page at `offset` has no space on the disk, as far as that is known.
+    pub(super) fn lacks_space(&self, offset: u64) -> bool {
+        let is_hole = |run: Run| run.contents == Contents::Hole;
+        offset >= self.stored.load(Ordering::Acquire) || self.places.lock().find(offset).is_some_and(is_hole)
+    }
+
     /// Waits until no transfer uses the places of the data, and forgets them. Until the guard is
     /// dropped, none begins: the file server may change data, size and space.
     pub(super) async fn alone(&self) -> WriteGuard<'_, ()> {
@@ -229,25 +265,26 @@ impl Data {
             Err(Error::EOPNOTSUPP) => return Ok(None),
             mapped => mapped?,
         };
-        let (length, place) = match mapped {
-            Mapped::Hole { length } | Mapped::Unwritten { length, .. } => (length, None),
-            Mapped::Data { length, place } => (length, Some(place)),
+        let (length, contents) = match mapped {
+            Mapped::Hole { length } => (length, Contents::Hole),
+            Mapped::Unwritten { length, .. } => (length, Contents::Unwritten),
+            Mapped::Data { length, place } => (length, Contents::Data(place)),
         };
         let length = length / PAGE * PAGE;
         if length == 0 {
             return Ok(None);
         }
-        let place = match place {
-            Some(place) => match on_disk(file_system, place, length).await? {
-                Some(place) => Some(place),
+        let contents = match contents {
+            Contents::Data(place) => match on_disk(file_system, place, length).await? {
+                Some(place) => Contents::Data(place),
                 None => return Ok(None),
             },
-            None => None,
+            zeros => zeros,
         };
-        let run = Run { length, place };
+        let run = Run { length, contents };
         let mut places = self.places.lock();
-        // What was a hole when the file server answered may have been written meanwhile.
-        if run.place.is_some() || places.version == before {
+        // What was zeros when the file server answered may have been written meanwhile.
+        if matches!(contents, Contents::Data(_)) || places.version == before {
             places.add(offset, run);
         }
         Ok(Some(run))
@@ -261,7 +298,7 @@ impl Data {
             true => self.place(file_system, offset).await?,
             false => self.places.lock().find(offset),
         };
-        if let Some(Run { length, place: Some(place) }) = known {
+        if let Some(Run { length, contents: Contents::Data(place) }) = known {
             return Ok(Some(Space { length: length.min(most), place, is_new: false }));
         }
         if !file_system.has_blocks_of_pages() {
@@ -329,7 +366,7 @@ impl Data {
         let _using = self.using.read().await;
         let rest = self.end().saturating_sub(offset);
         let Some(run) = self.place(&file_system, offset).await? else { return Ok(None) };
-        let Some(place) = run.place else { return Ok(Some(0)) };
+        let Contents::Data(place) = run.contents else { return Ok(Some(0)) };
         let count = (run.length / PAGE).min(rest.div_ceil(PAGE)).min(frames.len() as u64) as usize;
         match file_system.disk.disk.data.read_frames(place, &frames[..count]).await {
             Ok(()) => Ok(Some(rest.min(count as u64 * PAGE) as usize)),
@@ -366,7 +403,7 @@ impl Data {
             }
             let mut places = self.places.lock();
             places.version += u64::from(space.is_new);
-            places.add(at, Run { length: space.length, place: Some(space.place) });
+            places.add(at, Run { length: space.length, contents: Contents::Data(space.place) });
             drop(places);
             done += count;
         }

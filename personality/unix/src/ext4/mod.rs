@@ -26,7 +26,9 @@ pub use service::{DiskService, Operation};
 use crate::disk::Device;
 use crate::sync::{Mutex, SpinLock};
 use crate::v9fs::{Fid, Session, Transport, load_status};
-use crate::vfs::{DeviceNumber, FileSystem, FileSystemStatus, FileSystemType, MemoryProvider, VnodeRef};
+use crate::vfs::{
+    DeviceNumber, FileSystem, FileSystemStatus, FileSystemType, MemoryProvider, UnwrittenPages, VnodeRef,
+};
 use crate::{BoxFuture, Environment, Error, MaybeReady, Result};
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -395,6 +397,12 @@ impl FileSystem for Ext4 {
             true => MaybeReady::ready(Ok(())),
             false => MaybeReady::pending(self.store()),
         }
+    }
+
+    fn count_unwritten(&self, pages: &mut UnwrittenPages) {
+        let nodes: alloc::vec::Vec<_> = self.dirty.lock().values().map(|dirty| dirty.node.clone()).collect();
+        let nodes = nodes.iter().filter_map(Weak::upgrade);
+        nodes.filter_map(|node| node.cached()).for_each(|memory| pages.add(&*memory));
     }
 
     fn end(&self) -> MaybeReady<'_, Result<()>> {

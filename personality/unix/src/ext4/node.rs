@@ -3,13 +3,14 @@
 use super::Ext4;
 use super::data::Data;
 use super::extended::{AttributeNames, Lists};
-use crate::disk::Disk;
+use crate::disk::{Disk, SECTOR};
 use crate::swap::Extent;
 use crate::sync::{Mutex, SpinLock};
 use crate::v9fs::{Fid, metadata, type_of};
 use crate::vfs::{
     AccessList, AttributeChange, AttributeCondition, DirectoryEntry, FileMemory, FileSystem, FileType, Hooks,
-    Link, ListKind, Metadata, Mode, NewAttributes, NewNode, RenameEnd, SetTime, Vnode, VnodeRef, WriteAt,
+    Link, ListKind, Metadata, Mode, NewAttributes, NewNode, PAGE_SIZE, RenameEnd, SetTime, Vnode, VnodeRef,
+    WriteAt,
 };
 use crate::{AttemptError, Error, MaybeReady, Result, Timestamp, UserBuffer};
 use alloc::sync::{Arc, Weak};
@@ -255,9 +256,7 @@ impl Node {
 
     /// How long ago a program has written through a mapping, if that is not known yet.
     fn mapped_write(&self) -> Option<Duration> {
-        let regular = self.regular.as_ref()?;
-        let memory = regular.memory.lock().clone()?;
-        memory.take_written()
+        self.cached()?.take_written()
     }
 
     /// Takes over the time at which a program has written through a mapping.
@@ -282,6 +281,11 @@ impl Node {
         }
         let made = self.file_system.memory.stored_memory(regular.data.clone(), regular.data.size())?;
         Ok(regular.memory.lock().get_or_insert(made).clone())
+    }
+
+    /// The pages of the contents, if there are any.
+    pub(super) fn cached(&self) -> Option<Arc<dyn FileMemory>> {
+        self.regular.as_ref()?.memory.lock().clone()
     }
 
     async fn read_data(&self, offset: u64, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
@@ -353,6 +357,7 @@ impl Node {
             return Err(error);
         }
         regular.data.set_size(size);
+        regular.data.has_hole(before..size);
         regular.data.is_stored(size);
         drop(alone);
         self.refresh_blocks().await;
@@ -368,6 +373,17 @@ impl Node {
         if let Ok(new) = reply.read(Body::attributes) {
             self.attributes.lock().blocks = new.blocks;
         }
+    }
+
+    /// How many blocks of 512 bytes data will get that are in memory only.
+    fn blocks_to_come(&self) -> u64 {
+        let (Some(regular), Some(memory)) = (&self.regular, self.cached()) else { return 0 };
+        if !self.late.lock().modified {
+            return 0;
+        }
+        let mut pages = 0;
+        memory.each_unwritten(0, &mut |offset, _| pages += u64::from(regular.data.lacks_space(offset)));
+        pages * (PAGE_SIZE as u64 / SECTOR)
     }
 
     /// Gives the file server the data and the times that it does not have.
@@ -531,6 +547,7 @@ impl Node {
         }
         if change == SpaceChange::Grow {
             regular.data.grow(end);
+            regular.data.is_stored(end);
         }
         self.refresh_blocks().await;
         self.modified_now();
@@ -580,6 +597,7 @@ impl Vnode for Node {
         let attributes = *self.attributes.lock();
         let times = [attributes.accessed, attributes.modified, attributes.changed].map(timestamp);
         let size = self.regular.as_ref().map_or(attributes.size, |regular| regular.data.size());
+        let attributes = Attributes { blocks: attributes.blocks + self.blocks_to_come(), ..attributes };
         Metadata {
             device: self.file_system.device,
             number: self.number,

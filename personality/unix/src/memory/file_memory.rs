@@ -9,7 +9,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 use core::time::Duration;
-use mach::vm::{CopyStrategy, DataRequest, DataReturn, LockRequest, Pager, ReturnPages, Vm, VmObject};
+use mach::vm::{
+    CopyStrategy, DataRequest, DataReturn, LockRequest, PageKind, Pager, ReturnPages, Vm, VmObject,
+};
 use mach::{KernError, KernResult, Machine};
 
 /// Makes memory for files that programs can map.
@@ -138,6 +140,10 @@ impl<M: Machine> Pager<M> for InitialPager {
     fn data_return<'a>(&'a self, _data: DataReturn<'a, M>) -> mach::vm::BoxFuture<'a, KernResult> {
         // The object has no storage to which a page could be written.
         alloc::boxed::Box::pin(core::future::ready(Err(KernError::ResourceShortage)))
+    }
+
+    fn kind(&self) -> PageKind {
+        PageKind::Memory
     }
 }
 
@@ -376,6 +382,10 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
             let request = LockRequest { returned: ReturnPages::Dirty, flush: forget, prohibited: None };
             self.object.lock_request(offset, end, request).await.map_err(object_error)
         })
+    }
+
+    fn each_unwritten(&self, start: u64, with: &mut dyn FnMut(u64, bool)) {
+        self.object.each_unwritten(start, with);
     }
 
     fn pages(&self) -> u64 {

@@ -78,6 +78,13 @@ pub struct MemoryUse {
     pub wired: u64,
     /// Pages of the server's own structures.
     pub server: u64,
+    /// Pages of files that are only in memory, and of memory that programs share. They are active,
+    /// inactive or wired, as the next two are.
+    pub memory_files: u64,
+    /// Pages of files that are kept elsewhere, too.
+    pub files: u64,
+    /// Pages of disks.
+    pub disks: u64,
     /// The swap space.
     pub swap: SwapUse,
     /// Pages in memory that are in swap space, too.
@@ -286,11 +293,13 @@ impl<M: Machine> System<M> {
 
     /// What all memory for programs and files is used for.
     pub fn memory_use(&self) -> MemoryUse {
-        let VmStatistics { free, active, inactive, wired, paged_out } = self.vm().statistics();
-        let [free, active, inactive, wired] = [free, active, inactive, wired].map(u64::from);
+        let VmStatistics { free, active, inactive, wired, paged_out, memory_files, files, disks } =
+            self.vm().statistics();
+        let [free, active, inactive, wired, memory_files, files, disks] =
+            [free, active, inactive, wired, memory_files, files, disks].map(u64::from);
         let (server, swap) = (self.host().borrowed_memory() / PAGE, self.vfs().swap.usage());
         let swap_cached = (swap.total - swap.free).saturating_sub(paged_out);
-        MemoryUse { free, active, inactive, wired, server, swap, swap_cached }
+        MemoryUse { free, active, inactive, wired, server, memory_files, files, disks, swap, swap_cached }
     }
 
     /// Registers the file systems that need nothing but the system.

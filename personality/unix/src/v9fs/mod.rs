@@ -26,7 +26,9 @@ mod session;
 mod tests;
 
 use crate::sync::SpinLock;
-use crate::vfs::{DeviceNumber, FileSystem, FileSystemStatus, FileSystemType, MemoryProvider, VnodeRef};
+use crate::vfs::{
+    DeviceNumber, FileSystem, FileSystemStatus, FileSystemType, MemoryProvider, UnwrittenPages, VnodeRef,
+};
 use crate::{BoxFuture, Environment, Error, MaybeReady, Result};
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
@@ -231,5 +233,10 @@ impl FileSystem for V9fs {
             return MaybeReady::ready(Ok(()));
         }
         MaybeReady::pending(self.write_all_back())
+    }
+
+    fn count_unwritten(&self, pages: &mut UnwrittenPages) {
+        let mapped = self.mapped.lock().clone();
+        mapped.iter().filter_map(|node| node.cached()).for_each(|memory| pages.add(&*memory));
     }
 }

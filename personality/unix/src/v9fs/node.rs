@@ -348,6 +348,11 @@ impl Node {
         }
         self.refresh().await.map(drop)
     }
+
+    /// The pages, if there are any.
+    pub(super) fn cached(&self) -> Option<Arc<dyn FileMemory>> {
+        self.regular.as_ref().and_then(Regular::memory)
+    }
 }
 
 impl Regular {

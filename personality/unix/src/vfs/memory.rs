@@ -51,12 +51,38 @@ pub trait FileMemory: Any + Send + Sync {
         None
     }
 
+    /// Calls `with` for each page from byte `start` on that was changed and is not in the file's
+    /// [`Store`] yet: with its offset, and whether it is being written. The pages are locked
+    /// meanwhile. It is of no use for a file without a store.
+    fn each_unwritten(&self, start: u64, with: &mut dyn FnMut(u64, bool)) {
+        let _ = (start, with);
+    }
+
     /// Writes the changed pages of a range to the file's [`Store`] and waits until they are there.
     /// With `forget` the pages are then freed, even in mappings, so that the next use reads them
     /// from the store again. A file without a store has nothing to write.
     fn write_back(&self, offset: u64, end: u64, forget: bool) -> MaybeReady<'_, Result<()>> {
         let _ = (offset, end, forget);
         MaybeReady::ready(Ok(()))
+    }
+}
+
+/// How many pages were changed and are not stored yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnwrittenPages {
+    /// Pages that are not being written.
+    pub dirty: u64,
+    /// Pages that are being written.
+    pub in_writing: u64,
+}
+
+impl UnwrittenPages {
+    /// Adds the pages of a file.
+    pub fn add(&mut self, memory: &dyn FileMemory) {
+        memory.each_unwritten(0, &mut |_, in_writing| match in_writing {
+            true => self.in_writing += 1,
+            false => self.dirty += 1,
+        });
     }
 }
 

@@ -31,7 +31,7 @@ mod tree_tests;
 pub use access_list::{AccessList, Entry, ListKind, NewLists, Tag};
 pub use changes::{Change, Changes, Observer, Observers, Observing};
 pub use file_systems::FileSystemType;
-pub use memory::{FileMemory, InitialContents, MemoryProvider, PAGE_SIZE, Quota, Store};
+pub use memory::{FileMemory, InitialContents, MemoryProvider, PAGE_SIZE, Quota, Store, UnwrittenPages};
 pub use metadata::{
     AttributeChange, DeviceNumber, DirectoryEntry, FileSystemStatus, FileType, Metadata, Mode, NAME_MAXIMUM,
     OFFSET_MAXIMUM, PATH_MAXIMUM, SetTime,
@@ -60,7 +60,7 @@ use crate::swap::Swap;
 use crate::sync::SpinLock;
 use crate::{Environment, Error, Identity, Result};
 use alloc::collections::BTreeMap;
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 
 /// The state of the file systems that all processes share.
 pub struct Vfs {
@@ -120,6 +120,15 @@ impl Vfs {
             }
         }
         result
+    }
+
+    /// How many pages of files and disks were changed and are not stored yet.
+    pub fn unwritten_pages(&self) -> UnwrittenPages {
+        let mut pages = UnwrittenPages::default();
+        let file_systems = self.tree.file_systems();
+        file_systems.iter().filter_map(Weak::upgrade).for_each(|one| one.count_unwritten(&mut pages));
+        self.disks.all().iter().for_each(|disk| pages.add(&*disk.data.memory()));
+        pages
     }
 
     /// Ends all mounted file systems, since the system ends. Returns the first error.

@@ -2,6 +2,7 @@
 
 use super::access_list::{AccessList, NewLists};
 use super::changes::Observers;
+use super::memory::UnwrittenPages;
 use super::metadata::{AttributeChange, DirectoryEntry, FileSystemStatus, FileType, Metadata, Mode};
 use super::mount::Location;
 use super::seals::{SealFlags, Seals};
@@ -50,6 +51,11 @@ pub trait FileSystem: Send + Sync {
     /// Writes all data of the file system to its storage.
     fn synchronize(&self) -> MaybeReady<'_, Result<()>> {
         MaybeReady::ready(Ok(()))
+    }
+
+    /// Adds the pages of files that were changed and are not in the storage yet.
+    fn count_unwritten(&self, pages: &mut UnwrittenPages) {
+        let _ = pages;
     }
 
     /// Called when the last mount of the file system is gone, and when the system ends: everything

@@ -133,6 +133,7 @@ fn named_table(name: &str, references: &References) -> Result<String> {
         "session" => session::table(report),
         "speedup" => speedup::table(report),
         "costs" => speedup::costs(report),
+        "copied" => speedup::copied(report),
         "fits" => report::fits_table(report, references),
         "overhead" => overhead::table(&read(SEVERAL)?, report, references),
         _ => bail!("there is no table of {kind}: docs/src/measuring.md lists them"),

@@ -28,6 +28,8 @@ const METHOD: &str =
 pub(super) fn measure(benchmark: &Suite) -> Result<Report> {
     let runs = benchmark.runs(&Overrides::default())?;
     let (request, plugin) = (guests::request(benchmark)?, plugin()?);
+    // How often data are copied is of interest where they come from a disk. It slows the emulator.
+    let bulk = if benchmark.has_disk() { ",bulk=on" } else { "" };
     let directory = tree::target().join("bench/counts");
     fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
     let out = directory.join(format!("{}.jsonl", benchmark.name));
@@ -36,7 +38,7 @@ pub(super) fn measure(benchmark: &Suite) -> Result<Report> {
         for kernel in [Kernel::Macadamia, Kernel::Linux] {
             for program in &benchmark.guest {
                 let mut machine = run.machine.clone();
-                let option = format!("{plugin},work=on,out={}", qemu::value(&out)?);
+                let option = format!("{plugin},work=on{bulk},out={}", qemu::value(&out)?);
                 machine.extra.extend(["-plugin".into(), option]);
                 let (command, cpus) = ([format!("/tests/bin/{program}")], machine.cpus);
                 let what = || format!("{program}, {}, {cpus} processors", column(kernel));
@@ -150,6 +152,23 @@ pub(super) fn costs(report: &Report) -> String {
     report::table(&headings, rows)
 }
 
+/// The table in Markdown of how many bytes string instructions write for an operation: what is
+/// copied and cleared.
+pub(super) fn copied(report: &Report) -> String {
+    let runs = runs(report);
+    let bytes = |run: &Run| {
+        let all: u64 = run.processors.iter().map(|region| sum(region, "bulk_bytes")).sum();
+        (all / run.processors.first().map_or(1, |region| region.operations)) as f64
+    };
+    let rows = runs.iter().filter(|run| run.kernel == column(Kernel::Macadamia)).map(|run| {
+        let theirs =
+            runs.iter().find(|other| (other.work, other.kernel) == (run.work, column(Kernel::Linux)));
+        let shown = |value: Option<f64>| report::number_or(value, "-");
+        [without_place(run.work).into(), shown(Some(bytes(run))), shown(theirs.map(bytes))]
+    });
+    report::table(&["operation", "Macadamia: bytes copied and cleared", "Linux"], rows)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,6 +205,12 @@ mod tests {
                 "| a sort, of 7 things | 2 | 812 500 | - | - |"
             ]
         );
+        let counted = "{\"processor\":0,\"user\":{\"bulk_bytes\":4096},\"kernel\":{\"bulk_bytes\":8}}\n";
+        let report = Report {
+            regions: named("read 2\n", counted, Kernel::Macadamia, 1).unwrap(),
+            ..Report::default()
+        };
+        assert_eq!(copied(&report).lines().last(), Some("| read | 2052 | - |"));
         assert!(named("a 1\nb 2\n", &line(0, 1, 1), Kernel::Linux, 1).is_err());
     }
 }

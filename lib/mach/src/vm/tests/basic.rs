@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 
 use super::super::{
     AttributeValue, Behavior, BoxFuture, CopyStrategy, Inheritance, MachineAttribute, MapRequest, OomKiller,
-    Placement, VmMap, VmObject,
+    Placement, VmMap, VmObject, VmStatistics,
 };
 use super::support::{BASE, FilePager, System, load, store};
 use crate::machine::simulated::Simulated;
@@ -266,6 +266,46 @@ fn a_file_is_cached_once_however_it_is_reached() {
         assert_eq!(load(&map, private, 7).await.unwrap(), b"mineugh");
         map.forget(private, PAGE_SIZE).await.unwrap();
         assert_eq!(load(&map, private, 7).await.unwrap(), b"theirsh");
+    });
+}
+
+#[test]
+fn pages_are_counted_by_what_they_are() {
+    let system = System::new(64);
+    let map = system.map();
+    let counts = || {
+        let VmStatistics { files, memory_files, disks, .. } = system.vm().statistics();
+        (files, memory_files, disks)
+    };
+    let unwritten = |object: &VmObject<Simulated>, from: u64| {
+        let mut pages = Vec::new();
+        object.each_unwritten(from, &mut |offset, in_writing| pages.push((offset, in_writing)));
+        pages
+    };
+    system.run(async {
+        let pager = FilePager::new(vec![1; 4 * PAGE_SIZE as usize]);
+        let size = 4 * PAGE_SIZE;
+        let file = VmObject::paged(system.vm(), pager.clone(), size, CopyStrategy::Symmetric).unwrap();
+        let memory = VmObject::anonymous_of_size(system.vm(), size).unwrap();
+        file.note_mapped_writes();
+        let private = map.map(&MapRequest::private(file.clone(), 0, size)).await.unwrap();
+        let shared = map.map(&MapRequest::shared(memory.clone(), 0, size)).await.unwrap();
+        let both = map.map(&MapRequest::shared(file.clone(), 0, size)).await.unwrap();
+        load(&map, private, size as usize).await.unwrap();
+        assert_eq!(counts(), (4, 0, 0));
+        store(&map, shared, &[2; 3 * PAGE_SIZE as usize]).await.unwrap();
+        assert_eq!(counts(), (4, 3, 0));
+        // Private copies are memory of the program.
+        store(&map, private, &[3; 2 * PAGE_SIZE as usize]).await.unwrap();
+        assert_eq!((counts(), unwritten(&file, 0)), ((4, 3, 0), vec![]));
+        store(&map, both + PAGE_SIZE, &[4]).await.unwrap();
+        file.write(3 * PAGE_SIZE, &[5]).await.unwrap();
+        assert_eq!(unwritten(&file, 0), [(PAGE_SIZE, false), (3 * PAGE_SIZE, false)]);
+        assert_eq!(unwritten(&file, 2 * PAGE_SIZE), [(3 * PAGE_SIZE, false)]);
+        file.clean(0, size).await.unwrap();
+        assert_eq!(unwritten(&file, 0), []);
+        memory.set_size(PAGE_SIZE).await.unwrap();
+        assert_eq!(counts(), (4, 1, 0));
     });
 }
 
