@@ -4,6 +4,9 @@
 #[allow(dead_code, reason = "the model asks more of the pagers")]
 #[path = "model/pagers.rs"]
 mod pagers;
+#[allow(dead_code, reason = "the model asks more of swap space")]
+#[path = "model/swap.rs"]
+mod swap;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -16,8 +19,9 @@ use mach::vm::{
     VmObject,
 };
 use mach::{KernError, KernResult};
-use pagers::{FilePager, Swap};
+use pagers::FilePager;
 use proptest::prelude::*;
+use swap::Swap;
 
 const FRAMES: u32 = 40;
 const PROGRAMS: u64 = 5;

@@ -7,6 +7,8 @@ mod contents;
 mod driver;
 #[path = "model/pagers.rs"]
 mod pagers;
+#[path = "model/swap.rs"]
+mod swap;
 
 use driver::{Conditions, STEP_BYTES, run};
 use proptest::prelude::*;

@@ -8,6 +8,8 @@ mod contents;
 mod driver;
 #[path = "../../tests/model/pagers.rs"]
 mod pagers;
+#[path = "../../tests/model/swap.rs"]
+mod swap;
 
 use driver::{Conditions, STEP_BYTES, run};
 use libfuzzer_sys::fuzz_target;

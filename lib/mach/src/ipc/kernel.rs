@@ -147,6 +147,11 @@ impl<M: Machine> SendRight<M> {
         self.port().is_dead()
     }
 
+    /// How many messages are in the port's queue.
+    pub(crate) fn queued(&self) -> usize {
+        self.port().state.lock().queue.len()
+    }
+
     /// Whether the port is a kernel port, also after its object has ended.
     pub(crate) fn is_of_kernel(&self) -> bool {
         self.port().kernel.is_some()

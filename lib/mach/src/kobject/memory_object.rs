@@ -19,6 +19,7 @@ use mach_interfaces::memory_object::Client;
 use message::{Error, Memory};
 
 use super::client::Caller;
+use super::held_pages::{Held, Run};
 use super::page_requests::{Open, Requests};
 use super::{Kernel, Object, PortPersonality};
 use crate::ipc::{Interruption, Item, KernelPort, Right, SendRight, Space};
@@ -53,10 +54,14 @@ pub(super) struct State<M: Machine> {
     /// How many pages one request is for at most.
     cluster: u64,
     pub(super) requests: Requests,
+    pub(super) held: Held<M>,
     /// How often the pager has changed prohibitions.
     unlocks: u64,
     object: Weak<VmObject<M>>,
 }
+
+/// A memory object that has just been made, and its object if there is memory for it.
+type Made<M, P> = (Arc<MemoryObject<M, P>>, KernResult<Arc<VmObject<M>>>);
 
 /// A memory object whose pages a program has. It is its object's pager, and ends with that object.
 pub(super) struct MemoryObject<M: Machine, P: PortPersonality<M>> {
@@ -65,7 +70,7 @@ pub(super) struct MemoryObject<M: Machine, P: PortPersonality<M>> {
     /// Pays for messages and ports: the task that mapped the object first.
     payer: Arc<Space<M>>,
     /// The port of the pager.
-    pager: SendRight<M>,
+    pub(super) pager: SendRight<M>,
     /// The control and the name port; `None` only when the object ends.
     ports: Option<[KernelPort<M>; 2]>,
     /// The pager has been told of the object.
@@ -76,7 +81,8 @@ pub(super) struct MemoryObject<M: Machine, P: PortPersonality<M>> {
 }
 
 impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
-    /// The memory that a port stands for. If it is mapped nowhere yet, its pager is told of it.
+    /// The memory that a port stands for, which is to be mapped up to byte `end`: nothing beyond what
+    /// is mapped is requested. If it is mapped nowhere yet, its pager is told of it.
     ///
     /// # Errors
     /// `ResourceShortage`: memory is short. `InvalidArgument`: the port has died, or it stands for
@@ -85,6 +91,7 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
         kernel: &Arc<Kernel<M, P>>,
         payer: &Arc<Space<M>>,
         pager: SendRight<M>,
+        end: u64,
     ) -> KernResult<Arc<VmObject<M>>> {
         if pager.is_dead() || pager.is_of_kernel() {
             return Err(KernError::InvalidArgument);
@@ -98,6 +105,7 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
             if let Some(object) = before.as_ref().and_then(|own| own.object()) {
                 drop(objects);
                 kernel.object_cache.used(number);
+                object.extend(end);
                 return Ok(object);
             }
             let made = Self::new(kernel, payer, pager)?;
@@ -107,6 +115,7 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
             made
         };
         let (own, object) = (made.0, made.1?);
+        object.extend(end);
         let (mut caller, control) = own.caller()?;
         let name = caller.give(own.port(NAME));
         let mut client = Client { transport: &mut caller, to: 0 };
@@ -116,11 +125,7 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
         Ok(object)
     }
 
-    fn new(
-        kernel: &Arc<Kernel<M, P>>,
-        payer: &Arc<Space<M>>,
-        pager: SendRight<M>,
-    ) -> KernResult<(Arc<Self>, KernResult<Arc<VmObject<M>>>)> {
+    fn new(kernel: &Arc<Kernel<M, P>>, payer: &Arc<Space<M>>, pager: SendRight<M>) -> KernResult<Made<M, P>> {
         let ports = [KernelPort::new(payer, kernel.server())?, KernelPort::new(payer, kernel.server())?];
         let state = State {
             ready: false,
@@ -130,6 +135,7 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
             strategy: 0,
             cluster: 1,
             requests: Requests::default(),
+            held: Held::new(),
             unlocks: 0,
             object: Weak::new(),
         };
@@ -143,7 +149,7 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
             state: SpinLock::new(state),
             changed: WaitQueue::new(),
         });
-        let object = VmObject::paged(kernel.host().vm(), own.clone(), u64::MAX, CopyStrategy::Delay);
+        let object = VmObject::paged(kernel.host().vm(), own.clone(), 0, CopyStrategy::Delay);
         let Ok(object) = object else { return Ok((own, object)) };
         own.state.lock().object = Arc::downgrade(&object);
         if let Some([control, name]) = &own.ports {
@@ -223,9 +229,16 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
         self.changed.wake_all();
     }
 
-    /// The pager has called: it is not silent.
+    /// The pager has called: it is not silent, and gets pages that are held.
     pub(super) fn is_heard(&self) {
-        self.state.lock().silent = false;
+        let holds = {
+            let mut state = self.state.lock();
+            state.silent = false;
+            !state.held.is_empty()
+        };
+        if holds {
+            let _: Option<()> = now(self.send_held(0, u64::MAX, false));
+        }
     }
 
     /// Sets how many pages one request is for at most.
@@ -277,16 +290,21 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
 
     /// Asks for the pages of a request, and passes the answers on as they come.
     async fn request(&self, request: &DataRequest<'_, M>) -> KernResult {
+        let Some(pages) = self.answer_held(request).await? else { return Ok(()) };
         let end = self.deadline();
         let mut answers = Vec::new();
-        answers.try_reserve_exact(request.frames.len()).map_err(|_| KernError::ResourceShortage)?;
-        let open = Open::new(self, request)?;
-        self.until(end, |state| state.ready.then_some(())).await?;
-        let (offset, access) = (request.offset, u32::from(request.access.bits()));
-        {
+        answers.try_reserve_exact(pages).map_err(|_| KernError::ResourceShortage)?;
+        let open = Open::new(self, request.offset, &request.frames[..pages])?;
+        self.until(end, |state| (state.ready && !self.is_full()).then_some(())).await?;
+        // The pager may have answered before it was asked. It is not asked for these pages: when it
+        // is, they may have been changed and be on their way to it.
+        let mut next = 0;
+        while let Some((first, after)) = { self.state.lock().requests.next_to_send(&open, next) } {
+            next = after;
             let (mut caller, control) = self.caller()?;
             let mut client = Client { transport: &mut caller, to: 0 };
-            let length = request.length() as u64;
+            let offset = request.offset + ((first as u64) << PAGE_SHIFT);
+            let (length, access) = (((after - first) as u64) << PAGE_SHIFT, u32::from(request.access.bits()));
             let sent = client.memory_object_data_request(control, offset, length, access).await;
             sent.map_err(|_| KernError::ResourceShortage)?;
         }
@@ -299,18 +317,39 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
         }
     }
 
-    /// Gives the pager pages. A message that is only sent needs no wait.
+    /// Gives the pager pages that leave memory: they are held, and sent if they can be.
     async fn give(&self, data: &DataReturn<'_, M>) -> KernResult {
+        self.state.lock().held.reserve()?;
+        data.take(|pages, count| {
+            self.state.lock().held.push(Run::new(data.offset, pages, count, data.dirty));
+        })?;
+        self.send_held(0, u64::MAX, false).await;
+        Ok(())
+    }
+
+    /// Gives the pager the bytes of pages that stay in memory, or of an object that ends.
+    async fn give_bytes(&self, data: &DataReturn<'_, M>) -> KernResult {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(data.length()).map_err(|_| KernError::ResourceShortage)?;
         bytes.resize(data.length(), 0);
         data.read(0, &mut bytes);
+        let size = data.length() as u64;
+        self.return_data(data.offset, Item::Bytes(bytes), size, (data.dirty, data.kept)).await
+    }
+
+    /// Sends the pager data. A message that is only sent needs no wait.
+    pub(super) async fn return_data(
+        &self,
+        offset: u64,
+        item: Item<M>,
+        size: u64,
+        (dirty, kept): (bool, bool),
+    ) -> KernResult {
         let (mut caller, control) = self.caller()?;
-        let (address, count) = (caller.add(Item::Bytes(bytes)), data.length() as u32);
-        let memory = Memory { address, count, deallocate: true };
+        let memory = Memory { address: caller.add(item), count: size as u32, deallocate: true };
         let mut client = Client { transport: &mut caller, to: 0 };
-        let (dirty, kept) = (u32::from(data.dirty), u32::from(data.kept));
-        let sent = client.memory_object_data_return(control, data.offset, memory, dirty, kept).await;
+        let (dirty, kept) = (u32::from(dirty), u32::from(kept));
+        let sent = client.memory_object_data_return(control, offset, memory, dirty, kept).await;
         sent.map_err(|_| KernError::ResourceShortage)
     }
 
@@ -360,10 +399,11 @@ impl<M: Machine, P: PortPersonality<M>> Pager<M> for MemoryObject<M, P> {
     }
 
     fn data_return<'a>(&'a self, data: DataReturn<'a, M>) -> BoxFuture<'a, KernResult> {
-        Box::pin(async move { self.give(&data).await })
+        Box::pin(async move { if data.kept { self.give_bytes(&data).await } else { self.give(&data).await } })
     }
 
     fn ended(&self, machine: &M, left: &mut dyn Iterator<Item = LeftPage>) {
+        let _: Option<()> = now(self.send_held(0, u64::MAX, true));
         let mut left = left.peekable();
         while let Some(LeftPage { offset, frame, dirty }) = left.next() {
             let (mut frames, mut count) = ([frame; RUN], 1);
@@ -375,9 +415,9 @@ impl<M: Machine, P: PortPersonality<M>> Pager<M> for MemoryObject<M, P> {
                 frames[count] = next.frame;
                 count += 1;
             }
-            let data = DataReturn { machine, offset, frames: &frames[..count], dirty, kept: false };
+            let data = DataReturn::of_left_pages(machine, offset, &frames[..count], dirty);
             // Without memory for the message the pages are lost, as if the pager had died.
-            let _ = now(self.give(&data));
+            let _ = now(self.give_bytes(&data));
         }
     }
 

@@ -76,11 +76,19 @@ impl<M: Machine, P: PortPersonality<M>> Call<'_, M, P> {
         }
     }
 
-    /// The memory that `vm_map` is to map: that of the pager at a port.
-    pub(super) async fn mapped_object(&mut self, task: u64, number: u64) -> Answer<Arc<VmObject<M>>> {
+    /// The memory of which `vm_map` is to map `size` bytes at `offset`: that of the pager at a port.
+    pub(super) async fn mapped_object(
+        &mut self,
+        task: u64,
+        number: u64,
+        offset: u64,
+        size: u64,
+    ) -> Answer<Arc<VmObject<M>>> {
+        let end = offset.checked_add(size).and_then(|end| end.checked_next_multiple_of(PAGE_SIZE));
+        let end = end.ok_or(INVALID_ARGUMENT)?;
         let payer = self.space(task).map_err(|_| INVALID_ARGUMENT)?;
         let Right::Send(pager) = self.right(number) else { return Err(INVALID_ARGUMENT) };
-        Ok(MemoryObject::find(&self.kernel, &payer, pager).await?)
+        Ok(MemoryObject::find(&self.kernel, &payer, pager, end).await?)
     }
 
     /// `memory_object_data_unavailable` and `memory_object_data_error`.
@@ -89,9 +97,14 @@ impl<M: Machine, P: PortPersonality<M>> Call<'_, M, P> {
         check_pages(offset, size)?;
         {
             let requests = &mut object.state.lock().requests;
-            for at in requests.open_in(offset, size) {
+            let open = requests.open_in(offset, size);
+            open.iter().for_each(|&at| {
                 requests.answer(at, answer, |_| true);
-            }
+            });
+            let pages = (offset..offset + size).step_by(PAGE_SIZE as usize).take(MOST_UNASKED);
+            pages.filter(|at| !open.contains(at)).for_each(|at| {
+                requests.take_owed(at);
+            });
         }
         object.changed.wake_all();
         Ok(())
@@ -162,6 +175,8 @@ impl<M: Machine, P: PortPersonality<M>> Call<'_, M, P> {
         let reply = self.right(reply_to);
         let memory = object.object().ok_or(INVALID_ARGUMENT)?;
         let done = memory.lock_request(offset, offset + size, request).await;
+        // What is held is no longer the object's, and what has become of it is the pager's.
+        object.send_held(offset, size, request.returned != ReturnPages::None).await;
         object.unlocked();
         if !matches!(reply, Right::Null) {
             let kind = kind(&reply);
@@ -182,15 +197,17 @@ impl<M: Machine, P: PortPersonality<M>> Call<'_, M, P> {
         returns: bool,
     ) -> Answer {
         let object = match self.object(name).as_deref() {
-            Some(Object::MemoryName(object)) => object.upgrade().and_then(|object| object.object()),
+            Some(Object::MemoryName(object)) => object.upgrade(),
             _ => None,
         };
         let object = object.ok_or(INVALID_ARGUMENT)?;
+        let memory = object.object().ok_or(INVALID_ARGUMENT)?;
         check_pages(offset, size)?;
         let returned = if returns { ReturnPages::Dirty } else { ReturnPages::None };
-        Ok(object
-            .lock_request(offset, offset + size, LockRequest { returned, flush, prohibited: None })
-            .await?)
+        let request = LockRequest { returned, flush, prohibited: None };
+        memory.lock_request(offset, offset + size, request).await?;
+        object.send_held(offset, size, returns).await;
+        Ok(())
     }
 }
 
@@ -219,9 +236,12 @@ async fn supply_pages<M: Machine, P: PortPersonality<M>>(
     let mut page = Vec::new();
     for (number, at) in others.enumerate() {
         let taken = match object.object() {
+            Some(_) if object.state.lock().requests.take_owed(at) => Err(KernError::MemoryPresent),
             Some(memory) if number < MOST_UNASKED => {
                 let read = read_page(data, (at - offset) as usize, &mut page).await;
-                read.and_then(|()| memory.accept_page(at >> PAGE_SHIFT, &page, (prohibited, precious)))
+                let rights = (prohibited, precious);
+                let is_held = || object.state.lock().held.has(at);
+                read.and_then(|()| memory.accept_page(at >> PAGE_SHIFT, &page, rights, is_held))
             }
             Some(_) => Err(KernError::ResourceShortage),
             None => Err(KernError::MemoryFailure),

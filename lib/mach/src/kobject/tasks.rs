@@ -428,7 +428,7 @@ impl<M: Machine, P: PortPersonality<M>> Server for Call<'_, M, P> {
         let map = self.map(target_task)?;
         let object = match memory_object {
             0 => None,
-            object => Some((self.mapped_object(target_task, object).await?, offset)),
+            object => Some((self.mapped_object(target_task, object, offset, size).await?, offset)),
         };
         let request = MapRequest { object, copy: copy != 0, ..MapRequest::anonymous(size) };
         let rights = (cur_protection, max_protection, inheritance);

@@ -376,6 +376,12 @@ impl<M: Machine> VmObject<M> {
         self.state.lock().write_errors
     }
 
+    /// Extends the object to at least `size` bytes. Nothing needs to be paged for it.
+    pub(crate) fn extend(&self, size: u64) {
+        let mut state = self.state.lock();
+        state.size = state.size.max(size);
+    }
+
     /// Whether nothing refers to the object but the caller and the paging in progress.
     pub(crate) fn is_only_paged(self: &Arc<Self>) -> bool {
         let paging = self.state.lock().paging as usize;
@@ -384,7 +390,8 @@ impl<M: Machine> VmObject<M> {
 
     /// Puts a page into the object that its pager gives without having been asked. It is taken only
     /// if it is not there, if it lies within the object, and if more frames are free than page-out
-    /// keeps free.
+    /// keeps free. `is_there` says, under the object's lock, whether the pager has not got yet what
+    /// it was given of the page.
     ///
     /// # Errors
     /// `MemoryPresent`: the page is there, or was asked for. `ResourceShortage`: memory is short.
@@ -394,13 +401,14 @@ impl<M: Machine> VmObject<M> {
         index: u64,
         contents: &[u8],
         (prohibited, precious): (Protection, bool),
+        is_there: impl FnOnce() -> bool,
     ) -> KernResult {
         let vm = &self.vm;
         let mut state = self.state.lock();
         if index >= state.limit() {
             return Err(KernError::InvalidArgument);
         }
-        if state.pages.get(index).is_some() {
+        if state.pages.get(index).is_some() || is_there() {
             return Err(KernError::MemoryPresent);
         }
         let spare = vm.free_count() > vm.settings.free_target;
@@ -494,7 +502,7 @@ impl<M: Machine> VmObject<M> {
     /// Frees the pages from `start` to before `end`, without writing them. Returns false if some
     /// must be waited for because a pager works on them. They are unmapped everywhere, unless the
     /// caller knows that they are not mapped.
-    pub(super) fn discard_pages(&self, start: u64, end: u64, mapped: bool) -> bool {
+    pub(crate) fn discard_pages(&self, start: u64, end: u64, mapped: bool) -> bool {
         let mut at = start;
         loop {
             let mut slots = [Slot::paged_out(); 32];

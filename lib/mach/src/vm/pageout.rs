@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use core::future::{Future, poll_fn};
 use core::ops::Range;
 use core::pin::pin;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use core::task::{Context, Poll};
 
 use macadamia_sync::{SpinLock, WaitQueue};
@@ -448,13 +448,14 @@ impl<M: Machine> Vm<M> {
         if swaps {
             self.laundry.swapping.fetch_add(count, Ordering::Relaxed);
         }
-        let write =
-            Write { vm: self.clone(), object: object.clone(), first: index, frames, purpose, dirty, swaps };
+        let taken = AtomicUsize::new(NOT_TAKEN);
+        let (vm, object) = (self.clone(), object.clone());
+        let write = Write { vm, object, first: index, frames, purpose, dirty, swaps, taken };
         let offset = pager_offset + (index << PAGE_SHIFT);
         let future: BoxFuture<'static, ()> = Box::pin(async move {
             let kept = write.purpose == Purpose::Clean;
             let (machine, frames) = (&write.vm.machine, &write.frames);
-            let data = DataReturn { machine, offset, frames, dirty: write.dirty, kept };
+            let data = DataReturn { machine, offset, frames, dirty: write.dirty, kept, write: Some(&write) };
             let result = pager.data_return(data).await;
             write.end(result);
         });
@@ -486,7 +487,7 @@ pub(super) enum Purpose {
 }
 
 /// A run of pages that is being written.
-struct Write<M: Machine> {
+pub(super) struct Write<M: Machine> {
     vm: Arc<Vm<M>>,
     object: Arc<VmObject<M>>,
     first: u64,
@@ -496,22 +497,74 @@ struct Write<M: Machine> {
     dirty: bool,
     /// Whether the default pager gets the pages.
     swaps: bool,
+    /// How many pages the pager has taken over; `NOT_TAKEN` if it takes none.
+    taken: AtomicUsize,
 }
 
+/// The number of pages taken over if the pager only reads pages.
+const NOT_TAKEN: usize = usize::MAX;
+
 impl<M: Machine> Write<M> {
+    /// Moves pages from the start of the run to an object of their own, up to the first page that
+    /// was changed meanwhile or must stay. `keep` gets the object and how many there are, if there
+    /// are any, under the lock of the object that they leave.
+    pub(super) fn take(&self, keep: impl FnOnce(Arc<VmObject<M>>, u64)) -> KernResult {
+        let (vm, machine) = (&self.vm, &self.vm.machine);
+        let new = VmObject::anonymous(vm)?;
+        let (mut revoked, mut revoked_count) = ([Frame(0); RUN], 0);
+        let mut taken = 0;
+        let mut state = self.object.state.lock();
+        {
+            // Nothing else refers to the new object, so the order of the locks does not matter.
+            let mut new_state = new.state.lock();
+            for &frame in &self.frames {
+                let index = self.first + taken as u64;
+                let stays = SlotFlags::DIRTY | SlotFlags::PRECIOUS;
+                let Some(slot) = state.pages.get(index).filter(|slot| slot.wired == 0 && !slot.has(stays))
+                else {
+                    break;
+                };
+                let moved = Slot::new(frame, SlotFlags::DIRTY);
+                if new_state.pages.insert(machine, taken as u64, moved).is_err() {
+                    break;
+                }
+                if slot.has(SlotFlags::MAPPED) {
+                    revoked[revoked_count] = frame;
+                    revoked_count += 1;
+                }
+                state.pages.remove(machine, index);
+                vm.queues.lock().give(frame, Arc::downgrade(&new), new.kind(), taken as u64);
+                taken += 1;
+            }
+        }
+        if revoked_count > 0 {
+            machine.frames_protect(&revoked[..revoked_count], Protection::NONE);
+        }
+        // Relaxed: it is read when the pager's future has ended.
+        self.taken.store(taken, Ordering::Relaxed);
+        if taken > 0 {
+            keep(new, taken as u64);
+        }
+        Ok(())
+    }
+
     fn end(self, result: KernResult) {
         let vm = &self.vm;
         let mut status = [PageStatus::empty(); RUN];
-        vm.machine.frames_status(&self.frames, &mut status[..self.frames.len()]);
+        let (gone, unwritten) = match self.taken.load(Ordering::Relaxed) {
+            NOT_TAKEN => (0, result.is_err()),
+            taken => (taken, true),
+        };
+        vm.machine.frames_status(&self.frames[gone..], &mut status[gone..self.frames.len()]);
         {
             let mut state = self.object.state.lock();
             state.paging -= 1;
             state.write_errors += u32::from(result.is_err());
-            for (number, status) in status[..self.frames.len()].iter().enumerate() {
+            for (number, status) in status[..self.frames.len()].iter().enumerate().skip(gone) {
                 let index = self.first + number as u64;
                 let Some(slot) = state.pages.get_mut(index) else { continue };
                 slot.flags.remove(SlotFlags::CLEANING | SlotFlags::BUSY);
-                if result.is_err() {
+                if unwritten {
                     slot.flags.insert(if self.dirty { SlotFlags::DIRTY } else { SlotFlags::PRECIOUS });
                 }
                 let slot = *slot;

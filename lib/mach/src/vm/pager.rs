@@ -36,6 +36,7 @@ use macadamia_sync::oneshot::oneshot;
 use super::Vm;
 use super::object::{ObjectState, PageKind, VmObject};
 use super::page_index::{Slot, SlotFlags};
+use super::pageout::Write;
 use crate::machine::{Frame, Machine, PAGE_SHIFT, PAGE_SIZE, Protection};
 use crate::{KernError, KernResult};
 
@@ -60,6 +61,8 @@ pub struct DataRequest<'a, M: Machine> {
 /// What a pager has answered about one page of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageAnswer {
+    /// The frame has contents that the pager has not got.
+    Changed,
     /// The frame has the contents.
     Filled {
         /// The accesses of programs that the pager prohibits for now; `READ` cannot be.
@@ -89,6 +92,8 @@ pub struct DataReturn<'a, M: Machine> {
     /// Whether the pages stay in memory (Mach's `kernel_copy`). If not, they are freed after the
     /// write, unless they are used meanwhile.
     pub kept: bool,
+    /// The run, from which the pages can be taken.
+    pub(super) write: Option<&'a Write<M>>,
 }
 
 impl<M: Machine> DataRequest<'_, M> {
@@ -124,7 +129,24 @@ impl<M: Machine> DataRequest<'_, M> {
     }
 }
 
-impl<M: Machine> DataReturn<'_, M> {
+impl<'a, M: Machine> DataReturn<'a, M> {
+    /// Pages that an object had at its end.
+    pub(crate) fn of_left_pages(machine: &'a M, offset: u64, frames: &'a [Frame], dirty: bool) -> Self {
+        Self { machine, offset, frames, dirty, kept: false, write: None }
+    }
+
+    /// Takes pages over from the start of the run: they leave their object, and are anonymous
+    /// memory from then on, from page 0 of the object that `keep` gets together with the number of
+    /// pages. `keep` is called in the step in which they leave, under the object's lock. The pages
+    /// end before one that was changed meanwhile; that page and those after it are returned again
+    /// later.
+    ///
+    /// # Errors
+    /// `ResourceShortage`: memory is short. `NotSupported`: the pages stay in memory.
+    pub(crate) fn take(&self, keep: impl FnOnce(Arc<VmObject<M>>, u64)) -> KernResult {
+        self.write.filter(|_| !self.kept).ok_or(KernError::NotSupported)?.take(keep)
+    }
+
     /// How many bytes are to be written.
     pub fn length(&self) -> usize {
         self.frames.len() << PAGE_SHIFT
@@ -176,11 +198,6 @@ pub trait Pager<M: Machine>: Send + Sync {
         false
     }
 
-    /// What the pages of the object are, for statistics.
-    fn kind(&self) -> PageKind {
-        PageKind::File
-    }
-
     /// Whether the pager answers for each page of a request by itself
     /// ([`DataRequest::settle`]), in parts and in any order. Then what its
     /// [`data_request`](Self::data_request) returns says only whether the first page failed, and
@@ -194,6 +211,11 @@ pub trait Pager<M: Machine>: Send + Sync {
     /// should have; one page may be requested, as long as an access waits for it.
     fn most_pages(&self) -> u64 {
         u64::MAX
+    }
+
+    /// What the pages of the object are, for statistics.
+    fn kind(&self) -> PageKind {
+        PageKind::File
     }
 
     /// The object has ended, and with it the contents of pages that the pager has not got: that were
@@ -418,11 +440,13 @@ impl<M: Machine> PageIn<M> {
                     continue;
                 }
                 let index = self.first + number as u64;
-                let (prohibited, precious) = match answer {
-                    PageAnswer::Filled { prohibited, precious } => (prohibited - Protection::READ, precious),
+                let (prohibited, kept) = match answer {
+                    PageAnswer::Changed => (Protection::NONE, SlotFlags::DIRTY),
+                    PageAnswer::Filled { prohibited, precious: true } => (prohibited, SlotFlags::PRECIOUS),
+                    PageAnswer::Filled { prohibited, .. } => (prohibited, SlotFlags::empty()),
                     PageAnswer::Zeros => {
                         machine.zero_frame(frame);
-                        (Protection::NONE, false)
+                        (Protection::NONE, SlotFlags::empty())
                     }
                     PageAnswer::Failed => {
                         self.give_up(&mut state, index, frame);
@@ -432,9 +456,8 @@ impl<M: Machine> PageIn<M> {
                 };
                 if let Some(slot) = state.pages.get_mut(index) {
                     slot.flags.remove(SlotFlags::BUSY);
-                    slot.flags.insert(SlotFlags::REFERENCED);
-                    slot.flags.set(SlotFlags::PRECIOUS, precious);
-                    slot.prohibit(prohibited);
+                    slot.flags.insert(SlotFlags::REFERENCED | kept);
+                    slot.prohibit(prohibited - Protection::READ);
                 }
                 self.first_page_is(number, READY);
             }

@@ -11,8 +11,12 @@ mod names;
 mod object_cache;
 mod objects;
 mod page_clusters;
+mod pager_model;
 mod pagers;
 mod pair;
 mod requests;
 mod support;
+#[allow(dead_code, reason = "the model asks more of swap space")]
+#[path = "../model/swap.rs"]
+mod swap;
 mod tasks;

@@ -83,6 +83,7 @@ pub(crate) const STARTED: u64 = 1_000_000_000;
 /// A system. When it is dropped, it checks that nothing has leaked.
 pub(crate) struct System {
     pub(crate) machine: Simulated,
+    frames: u32,
     kernel: Option<Arc<Kernel<Simulated, Native>>>,
     pub(crate) begun: Arc<Begun>,
 }
@@ -93,14 +94,18 @@ impl System {
     }
 
     pub(crate) fn with(limits: Limits) -> Self {
-        let machine = Simulated::new(FRAMES);
+        Self::with_frames(FRAMES, limits)
+    }
+
+    pub(crate) fn with_frames(frames: u32, limits: Limits) -> Self {
+        let machine = Simulated::new(frames);
         let host = Host::new(Vm::new(machine.clone()).unwrap(), RANGE, 10_000);
         let ipc = Ipc::new(host.vm(), NameRule::Lowest, limits).unwrap();
         let kernel = Kernel::new(&host, &ipc, STARTED * 1_000_000).unwrap();
         let begun = Arc::new(Begun::default());
         let server: Arc<dyn Environment<Simulated, Native>> = begun.clone();
         kernel.set_environment(Arc::downgrade(&server));
-        Self { machine, kernel: Some(kernel), begun }
+        Self { machine, frames, kernel: Some(kernel), begun }
     }
 
     pub(crate) fn kernel(&self) -> &Arc<Kernel<Simulated, Native>> {
@@ -132,7 +137,7 @@ impl Drop for System {
         drop(kernel);
         assert_eq!(ipc.ports(), 0, "ports leaked");
         drop(ipc);
-        assert_eq!(host.vm().statistics().free, FRAMES, "frames leaked");
+        assert_eq!(host.vm().statistics().free, self.frames, "frames leaked");
         drop(host);
         let counts = (self.machine.threads(), self.machine.pmaps(), self.machine.reserved());
         assert_eq!(counts, (0, 0, 0), "threads, address spaces or server memory leaked");

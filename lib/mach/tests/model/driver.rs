@@ -15,7 +15,8 @@ use mach::vm::{Behavior, CopyFault, CopyStrategy, Inheritance, Placement, Settin
 use mach::{KernError, KernResult};
 
 use crate::contents::{Cell, Contents, assert_same, bytes_of, cell, copy_of, in_pages, load, store, write};
-use crate::pagers::{FilePager, Swap};
+use crate::pagers::FilePager;
+use crate::swap::Swap;
 
 /// How many bytes encode a step.
 pub(crate) const STEP_BYTES: usize = 8;

@@ -143,6 +143,29 @@ impl<M: Machine> MapCopy<M> {
         Err(KernError::InvalidAddress)
     }
 
+    /// Pages of an anonymous object, which nothing else maps, as memory.
+    ///
+    /// # Errors
+    /// `ResourceShortage`: memory is short.
+    pub(crate) fn of_pages(object: &Arc<VmObject<M>>, first: u64, pages: u64) -> KernResult<Self> {
+        let size = pages * PAGE_SIZE;
+        let mut pieces = Vec::new();
+        pieces.try_reserve_exact(1).map_err(|_| KernError::ResourceShortage)?;
+        let entry = Entry {
+            object: Some(object.clone()),
+            offset: first * PAGE_SIZE,
+            protection: Protection::DEFAULT,
+            max_protection: Protection::ALL,
+            inheritance: Inheritance::Copy,
+            behavior: Behavior::Default,
+            needs_copy: false,
+            shared: false,
+            wired: 0,
+        };
+        pieces.push((size, entry));
+        Ok(Self { pieces, size })
+    }
+
     /// Bytes of server memory that the copy itself takes.
     pub(crate) fn bytes(&self) -> usize {
         self.pieces.len() * size_of::<(u64, Entry<M>)>()
