@@ -387,9 +387,9 @@ impl World {
             return;
         }
         let page = self.pager.asked[which % self.pager.asked.len()];
-        let following = self.pager.asked.iter().filter(|asked| **asked > page && **asked < page + count);
+        let all_are_asked = (page..page + count).all(|page| self.pager.asked.contains(&page));
         // The pages after it are asked for as well, or not supplied.
-        let count = if following.count() + 1 == count { count } else { 1 };
+        let count = if all_are_asked { count } else { 1 };
         let (offset, size) = (page as u64 * PAGE_SIZE, PAGE_SIZE);
         let is_zero = self.pager.store[page].iter().all(|byte| *byte == 0);
         match kind % 8 {
