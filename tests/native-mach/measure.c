@@ -4,6 +4,8 @@
 #include "tap.h"
 #include "threads.h"
 
+#include "unused_requests.h"
+
 #include <mach_port_user.h>
 
 static const int rounds[] = { 32, 64, 128 };
@@ -168,6 +170,93 @@ static void switch_to_none(unsigned unused)
     expect(thread_switch(MACH_PORT_NULL, SWITCH_OPTION_NONE, 0));
 }
 
+/* A pager, whose pages are all the same. One of its objects is asked for page by page. */
+
+#define PAGE 4096ul
+#define CLUSTER 32
+/* As many pages as are touched by a measurement, and more. */
+#define TOUCHED 512
+
+boolean_t memory_object_server(mach_msg_header_t *request, mach_msg_header_t *reply);
+
+static mach_port_t objects, single, clustered;
+static _Alignas(4096) char contents[CLUSTER * PAGE];
+static _Alignas(16) char pager_stack[16384];
+static vm_offset_t paged, touched;
+
+kern_return_t memory_object_init(memory_object_t memory, memory_object_control_t control, memory_object_name_t name,
+                                 vm_size_t page_size)
+{
+    (void)name;
+    if (memory == clustered)
+        expect(memory_object_set_cluster_size(control, CLUSTER * page_size));
+    return memory_object_ready(control, FALSE, MEMORY_OBJECT_COPY_DELAY);
+}
+
+kern_return_t memory_object_data_request(memory_object_t memory, memory_object_control_t control, vm_offset_t offset,
+                                         vm_size_t length, vm_prot_t access)
+{
+    (void)memory, (void)access;
+    return memory_object_data_supply(control, offset, (pointer_t)contents, (mach_msg_type_number_t)length, FALSE,
+                                     VM_PROT_NONE, FALSE, MACH_PORT_NULL);
+}
+
+kern_return_t memory_object_data_return(memory_object_t memory, memory_object_control_t control, vm_offset_t offset,
+                                        pointer_t data, mach_msg_type_number_t size, boolean_t dirty,
+                                        boolean_t kernel_copy)
+{
+    (void)memory, (void)control, (void)offset, (void)dirty, (void)kernel_copy;
+    return vm_deallocate(self, data, size);
+}
+
+kern_return_t memory_object_terminate(memory_object_t memory, memory_object_control_t control,
+                                      memory_object_name_t name)
+{
+    (void)memory;
+    mach_port_destroy(self, control);
+    return mach_port_destroy(self, name);
+}
+
+kern_return_t memory_object_lock_completed(memory_object_t memory, memory_object_control_t control,
+                                           vm_offset_t offset, vm_size_t length)
+{
+    (void)memory, (void)control, (void)offset, (void)length;
+    return KERN_FAILURE;
+}
+
+kern_return_t memory_object_supply_completed(memory_object_t memory, memory_object_control_t control,
+                                             vm_offset_t offset, vm_size_t length, kern_return_t result,
+                                             vm_offset_t error_offset)
+{
+    (void)memory, (void)control, (void)offset, (void)length, (void)result, (void)error_offset;
+    return KERN_FAILURE;
+}
+
+static void serve_objects(void)
+{
+    mach_msg_server(memory_object_server, 4096, objects);
+    for (;;)
+        thread_switch(MACH_PORT_NULL, SWITCH_OPTION_WAIT, 1000000);
+}
+
+static void touch_next_page(unsigned unused)
+{
+    (void)unused;
+    (void)*(const volatile char *)(paged + touched++ % TOUCHED * PAGE);
+}
+
+/* Measures the first touch of a page of an object of the pager's. */
+static void measure_pager(const char *name, mach_port_t object)
+{
+    paged = touched = 0;
+    expect(mach_port_insert_right(self, object, object, MACH_MSG_TYPE_MAKE_SEND));
+    expect(mach_port_move_member(self, object, objects));
+    expect(vm_map(self, &paged, TOUCHED * PAGE, 0, TRUE, object, 0, FALSE, VM_PROT_READ, VM_PROT_READ,
+                  VM_INHERIT_NONE));
+    measure(name, touch_next_page, 0);
+    expect(vm_deallocate(self, paged, TOUCHED * PAGE));
+}
+
 int main(void)
 {
     mach_port_t task;
@@ -186,6 +275,13 @@ int main(void)
     measure("mach-port-type", port_type_by_message, 0);
     measure("task-info", task_info_by_message, 0);
     measure("megabyte-out-of-line", megabyte_out_of_line, 0);
+
+    expect(mach_port_allocate(self, MACH_PORT_RIGHT_PORT_SET, &objects));
+    expect(mach_port_allocate(self, MACH_PORT_RIGHT_RECEIVE, &single));
+    expect(mach_port_allocate(self, MACH_PORT_RIGHT_RECEIVE, &clustered));
+    failures += start_thread(self, serve_objects, pager_stack + sizeof pager_stack) == MACH_PORT_NULL;
+    measure_pager("fault-by-pager", single);
+    measure_pager("fault-by-pager-in-clusters", clustered);
 
     expect(mach_port_allocate(self, MACH_PORT_RIGHT_RECEIVE, &service));
     expect(mach_port_insert_right(self, service, service, MACH_MSG_TYPE_MAKE_SEND));

@@ -3,7 +3,7 @@
 #include "threads.h"
 
 #include <mach_port_user.h>
-#include <memory_object_server.h>
+#include "unused_requests.h"
 
 #define PAGE 4096ul
 #define PAGES 4
@@ -13,8 +13,14 @@ boolean_t memory_object_server(mach_msg_header_t *request, mach_msg_header_t *re
 static mach_port_t self, object, control;
 static _Alignas(4096) char store[PAGES][PAGE];
 static _Alignas(16) char stack[16384], child_stack[16384];
-static volatile int requests, returns, completions, terminations;
+static volatile int requests, returns, completions, terminations, supplies;
+static volatile kern_return_t supply_result;
+static volatile vm_offset_t supply_error;
+static volatile vm_size_t requested;
 static vm_offset_t mapped;
+/* How many bytes are requested at a time, and whether the object stays; set before it is mapped. */
+static vm_size_t cluster;
+static boolean_t stays;
 
 /* The pager's side: what the kernel asks for. */
 
@@ -23,7 +29,9 @@ kern_return_t memory_object_init(memory_object_t memory, memory_object_control_t
 {
     (void)memory, (void)name;
     control = memory_control;
-    return page_size == PAGE ? memory_object_ready(memory_control, FALSE, MEMORY_OBJECT_COPY_DELAY) : KERN_FAILURE;
+    if (page_size != PAGE || (cluster && memory_object_set_cluster_size(control, cluster) != KERN_SUCCESS))
+        return KERN_FAILURE;
+    return memory_object_ready(memory_control, stays, MEMORY_OBJECT_COPY_DELAY);
 }
 
 kern_return_t memory_object_data_request(memory_object_t memory, memory_object_control_t memory_control,
@@ -31,6 +39,7 @@ kern_return_t memory_object_data_request(memory_object_t memory, memory_object_c
 {
     (void)memory, (void)access;
     requests++;
+    requested = length;
     if (offset >= sizeof store)
         return memory_object_data_error(memory_control, offset, length, KERN_FAILURE);
     if (offset == 3 * PAGE && !returns)
@@ -68,33 +77,15 @@ kern_return_t memory_object_lock_completed(memory_object_t memory, memory_object
     return KERN_SUCCESS;
 }
 
-kern_return_t memory_object_copy(memory_object_t old, memory_object_control_t old_control, vm_offset_t offset,
-                                 vm_size_t length, memory_object_t new)
-{
-    (void)old, (void)old_control, (void)offset, (void)length, (void)new;
-    return KERN_FAILURE;
-}
-
-kern_return_t memory_object_data_unlock(memory_object_t memory, memory_object_control_t memory_control,
-                                        vm_offset_t offset, vm_size_t length, vm_prot_t access)
-{
-    (void)memory, (void)memory_control, (void)offset, (void)length, (void)access;
-    return KERN_FAILURE;
-}
-
 kern_return_t memory_object_supply_completed(memory_object_t memory, memory_object_control_t memory_control,
                                              vm_offset_t offset, vm_size_t length, kern_return_t result,
                                              vm_offset_t error_offset)
 {
-    (void)memory, (void)memory_control, (void)offset, (void)length, (void)result, (void)error_offset;
-    return KERN_FAILURE;
-}
-
-kern_return_t memory_object_change_completed(memory_object_t memory, boolean_t may_cache,
-                                             memory_object_copy_strategy_t strategy)
-{
-    (void)memory, (void)may_cache, (void)strategy;
-    return KERN_FAILURE;
+    (void)memory, (void)memory_control, (void)offset, (void)length;
+    supply_result = result;
+    supply_error = error_offset;
+    supplies++;
+    return KERN_SUCCESS;
 }
 
 static void serve(void)
@@ -210,6 +201,56 @@ static int the_last_mapping_ends_the_object(void)
     return 0;
 }
 
+/* Maps the pages of the store. */
+static kern_return_t map_store(void)
+{
+    mapped = 0;
+    return vm_map(self, &mapped, PAGES * PAGE, 0, TRUE, object, 0, FALSE, VM_PROT_READ | VM_PROT_WRITE,
+                  VM_PROT_READ | VM_PROT_WRITE, VM_INHERIT_SHARE);
+}
+
+static int a_cluster_is_one_request(void)
+{
+    cluster = PAGES * PAGE;
+    requests = 0;
+    stays = TRUE;
+    SAME(map_store(), KERN_SUCCESS);
+    for (unsigned page = 0; page < PAGES; page++)
+        SAME(((const volatile char *)mapped)[page * PAGE], store[page][0]);
+    SAME(requests, 1);
+    SAME(requested, PAGES * PAGE);
+    return 0;
+}
+
+static int what_is_there_is_not_supplied_again(void)
+{
+    ((volatile char *)mapped)[PAGE] = 'W';
+    SAME(memory_object_data_supply(control, 0, (pointer_t)store, sizeof store, FALSE, VM_PROT_NONE, FALSE, object),
+         KERN_SUCCESS);
+    HOLDS(wait_for(&supplies, 1));
+    /* KERN_MEMORY_PRESENT */
+    SAME(supply_result, 23);
+    SAME(supply_error, 0);
+    SAME(((const volatile char *)mapped)[PAGE], 'W');
+    return 0;
+}
+
+static int an_object_that_may_stays(void)
+{
+    int before = terminations;
+    SAME(vm_deallocate(self, mapped, PAGES * PAGE), KERN_SUCCESS);
+    SAME(map_store(), KERN_SUCCESS);
+    SAME(((const volatile char *)mapped)[PAGE], 'W');
+    SAME(requests, 1);
+    SAME(terminations, before);
+    SAME(vm_deallocate(self, mapped, PAGES * PAGE), KERN_SUCCESS);
+    /* The pager changes its mind, and gets what was changed. */
+    SAME(memory_object_change_attributes(control, FALSE, MEMORY_OBJECT_COPY_DELAY, MACH_PORT_NULL), KERN_SUCCESS);
+    HOLDS(wait_for(&terminations, before + 1));
+    SAME(store[1][0], 'W');
+    return 0;
+}
+
 static const struct test tests[] = {
     { "NATM0030", "memory of a pager's port is what the pager supplies", pages_come_from_the_pager },
     { "NATM0031", "a child task shares it", a_child_shares_them },
@@ -217,6 +258,9 @@ static const struct test tests[] = {
     { "NATM0033", "a private copy shows the object as it was", a_copy_is_private },
     { "NATM0034", "what the pager cannot supply is an error of its user", an_error_of_the_pager_is_the_users },
     { "NATM0035", "the last mapping ends the object", the_last_mapping_ends_the_object },
+    { "NATM0036", "a request is for as many pages as the pager has asked for", a_cluster_is_one_request },
+    { "NATM0037", "a page that is in memory is not replaced by the pager", what_is_there_is_not_supplied_again },
+    { "NATM0038", "an object stays when nothing maps it, as long as its pager allows it", an_object_that_may_stays },
 };
 
 int main(void)

@@ -14,9 +14,6 @@ use crate::machine::{Machine, PAGE_SHIFT};
 use crate::vm::{DataRequest, MapCopy, PageAnswer, VmObject};
 use crate::{KernError, KernResult};
 
-/// How many messages wait for a pager at most before pages are held back.
-const MOST_QUEUED: usize = 256;
-
 /// A run of pages for a pager.
 pub(super) struct Run<M: Machine> {
     /// The byte offset in the memory object.
@@ -145,7 +142,7 @@ impl<M: Machine> Held<M> {
 impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
     /// Whether so many messages wait for the pager that it gets no more.
     pub(super) fn is_full(&self) -> bool {
-        self.pager.queued() >= MOST_QUEUED
+        self.kernel.upgrade().is_some_and(|kernel| self.pager.queued() >= kernel.pager_queue())
     }
 
     /// Sends the pager the pages of a range of bytes that are held, unless too many messages wait

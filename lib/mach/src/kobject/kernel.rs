@@ -3,7 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use macadamia_sync::SpinLock;
 use mach_interfaces::task_notify;
@@ -48,6 +48,9 @@ struct HostPorts<M: Machine> {
 /// How long an access waits for a pager unless it is set, in microseconds.
 const PAGER_PATIENCE: u64 = 30_000_000;
 
+/// How many messages wait for a pager unless it is set.
+const PAGER_QUEUE: usize = 256;
+
 /// A host whose tasks, threads, processors and processor sets are reached by ports.
 pub struct Kernel<M: Machine, P: PortPersonality<M>> {
     host: Arc<Host<M, P>>,
@@ -69,6 +72,8 @@ pub struct Kernel<M: Machine, P: PortPersonality<M>> {
     pub(super) requested_pages: AtomicU64,
     /// How long an access waits for a pager, in microseconds.
     pager_patience: AtomicU64,
+    /// How many messages wait for a pager before pages are held back.
+    pager_queue: AtomicUsize,
     /// The port that is told of new tasks.
     pub(super) new_tasks: SpinLock<Right<M>>,
 }
@@ -94,6 +99,7 @@ impl<M: Machine, P: PortPersonality<M>> Kernel<M, P> {
             object_cache: ObjectCache::new(),
             requested_pages: AtomicU64::new(0),
             pager_patience: AtomicU64::new(PAGER_PATIENCE),
+            pager_queue: AtomicUsize::new(PAGER_QUEUE),
             new_tasks: SpinLock::new(Right::Null),
         });
         let processors = host.machine().processors();
@@ -121,6 +127,16 @@ impl<M: Machine, P: PortPersonality<M>> Kernel<M, P> {
     /// accesses wait a tenth of a second at most.
     pub fn set_pager_patience(&self, patience: u64) {
         self.pager_patience.store(patience, Ordering::Relaxed);
+    }
+
+    /// Sets how many messages wait for a pager that is a program. Beyond that it is asked for nothing,
+    /// and pages that leave memory are held until it receives again.
+    pub fn set_pager_queue(&self, messages: usize) {
+        self.pager_queue.store(messages, Ordering::Relaxed);
+    }
+
+    pub(super) fn pager_queue(&self) -> usize {
+        self.pager_queue.load(Ordering::Relaxed)
     }
 
     pub(super) fn pager_patience(&self) -> u64 {

@@ -65,7 +65,7 @@ type Made<M, P> = (Arc<MemoryObject<M, P>>, KernResult<Arc<VmObject<M>>>);
 
 /// A memory object whose pages a program has. It is its object's pager, and ends with that object.
 pub(super) struct MemoryObject<M: Machine, P: PortPersonality<M>> {
-    kernel: Weak<Kernel<M, P>>,
+    pub(super) kernel: Weak<Kernel<M, P>>,
     own: Weak<Self>,
     /// Pays for messages and ports: the task that mapped the object first.
     payer: Arc<Space<M>>,
@@ -196,6 +196,7 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
         }
         self.changed.wake_all();
         self.keep(may_cache);
+        self.catch_up();
     }
 
     /// Has the object stay when nothing maps it any more, or not.
@@ -229,14 +230,15 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
         self.changed.wake_all();
     }
 
-    /// The pager has called: it is not silent, and gets pages that are held.
+    /// The pager has called: it is not silent.
     pub(super) fn is_heard(&self) {
-        let holds = {
-            let mut state = self.state.lock();
-            state.silent = false;
-            !state.held.is_empty()
-        };
-        if holds {
+        self.state.lock().silent = false;
+    }
+
+    /// A call of the pager has been carried out: it gets pages that are held. Not before, since it
+    /// does not know of them when it calls.
+    pub(super) fn catch_up(&self) {
+        if !self.state.lock().held.is_empty() {
             let _: Option<()> = now(self.send_held(0, u64::MAX, false));
         }
     }

@@ -107,6 +107,7 @@ impl<M: Machine, P: PortPersonality<M>> Call<'_, M, P> {
             });
         }
         object.changed.wake_all();
+        object.catch_up();
         Ok(())
     }
 
@@ -123,6 +124,7 @@ impl<M: Machine, P: PortPersonality<M>> Call<'_, M, P> {
         };
         // The memory goes before the reply.
         drop(item);
+        object.catch_up();
         let (result, error_offset) = supplied.err().map_or((0, 0), |(error, at)| (error.code(), at));
         if !matches!(reply, Right::Null) {
             let kind = kind(&reply);

@@ -15,6 +15,7 @@ mod pager_model;
 mod pagers;
 mod pair;
 mod requests;
+mod silent_pagers;
 mod support;
 #[allow(dead_code, reason = "the model asks more of swap space")]
 #[path = "../model/swap.rs"]

@@ -126,13 +126,14 @@ async fn send_lock_request(
 }
 
 impl World {
-    fn new(frames: u32, swap: bool) -> Self {
+    fn new(frames: u32, swap: bool, queue: usize) -> Self {
         let system = System::with_frames(frames, Limits::default());
         let vm = system.kernel().host().vm().clone();
         if swap {
             vm.set_default_pager(Swap::new(10, 1 << 20));
         }
         system.kernel().set_pager_patience(PATIENCE);
+        system.kernel().set_pager_queue(queue);
         let program = system.run(system.program());
         let port = program.port();
         let locker = Rc::new(system.run(system.program()));
@@ -283,6 +284,19 @@ impl World {
         self.accesses = accesses;
     }
 
+    /// Runs what may have to wait for the accesses.
+    fn drive<T>(&mut self, future: impl Future<Output = T>) -> T {
+        let mut future: Pin<Box<dyn Future<Output = T> + '_>> = Box::pin(future);
+        for _ in 0..1000 {
+            if let Some(result) = poll(&mut future) {
+                return result;
+            }
+            self.go_on();
+            self.system.machine.advance_to_next_timer();
+        }
+        panic!("deadlock");
+    }
+
     /// The pager receives a message, if there is one.
     fn receive(&mut self) -> bool {
         let pager = &mut self.pager;
@@ -315,14 +329,15 @@ impl World {
             pair::DATA_REQUEST => pager.asked.extend(pages(words[3], words[5])),
             pair::DATA_UNLOCK => pager.unlock.extend(pages(words[3], words[5])),
             pair::DATA_RETURN => {
-                let size = words[4] >> 32;
+                let (size, map) = (words[4] >> 32, pager.program.task.map().clone());
                 for (number, page) in pages(words[3], size).enumerate() {
                     for (place, at) in PLACES.into_iter().enumerate() {
                         let address = words[5] + number as u64 * PAGE_SIZE + at;
-                        pager.store[page][place] = self.system.run(pager.program.read(address, 1))[0];
+                        let byte = self.drive(read(map.clone(), address)).unwrap();
+                        self.pager.store[page][place] = byte;
                     }
                 }
-                self.system.run(pager.program.task.map().deallocate(words[5], size)).unwrap();
+                self.system.run(map.deallocate(words[5], size)).unwrap();
             }
             // Replies to the pager's own requests.
             pair::LOCK_COMPLETED | pair::SUPPLY_COMPLETED | pair::CHANGE_COMPLETED => {}
@@ -372,9 +387,9 @@ impl World {
             return;
         }
         let page = self.pager.asked[which % self.pager.asked.len()];
-        let following = self.pager.asked.iter().filter(|asked| **asked > page && **asked < page + count);
+        let all_are_asked = (page..page + count).all(|page| self.pager.asked.contains(&page));
         // The pages after it are asked for as well, or not supplied.
-        let count = if following.count() + 1 == count { count } else { 1 };
+        let count = if all_are_asked { count } else { 1 };
         let (offset, size) = (page as u64 * PAGE_SIZE, PAGE_SIZE);
         let is_zero = self.pager.store[page].iter().all(|byte| *byte == 0);
         match kind % 8 {
@@ -515,10 +530,10 @@ impl World {
             53..=54 => self.map(client, false, inheritance),
             55 => self.map(client, true, inheritance),
             56 => self.fork(client),
-            57 => self.use_memory(client, u64::from(more)),
+            57 | 63 => self.use_memory(client, u64::from(more)),
             58 => self.end_client(client),
             59 => self.unmap(client, count),
-            60 if more < 40 => self.wait(),
+            60 if more < 90 => self.wait(),
             61 if more < 4 && self.pager.is_alive => {
                 self.pager.is_alive = false;
                 self.pager.program.space().destroy(self.pager.port).unwrap();
@@ -534,8 +549,8 @@ impl World {
 ///
 /// # Panics
 /// If the library differs from the model, or leaks.
-fn run(steps: &[[u8; STEP_BYTES]], frames: u32, swap: bool) {
-    let mut world = World::new(frames, swap);
+fn run(steps: &[[u8; STEP_BYTES]], frames: u32, swap: bool, queue: usize) {
+    let mut world = World::new(frames, swap, queue);
     world.map(0, false, Inheritance::Share);
     world.receive();
     world.attributes(0, 3);
@@ -567,17 +582,20 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn the_memory_of_a_pager_is_as_the_model_says(steps in steps()) {
-        run(&steps, 1024, false);
+    fn the_memory_of_a_pager_is_as_the_model_says(steps in steps(), queue in 2usize..8) {
+        run(&steps, 1024, false, queue);
     }
 
     #[test]
-    fn the_memory_of_a_pager_is_as_the_model_says_under_pressure(steps in steps()) {
-        run(&steps, 80, true);
+    fn the_memory_of_a_pager_is_as_the_model_says_under_pressure(steps in steps(), queue in 2usize..8) {
+        run(&steps, 80, true, queue);
     }
 
     #[test]
-    fn the_memory_of_a_pager_is_as_the_model_says_without_swap_space(steps in steps()) {
-        run(&steps, 80, false);
+    fn the_memory_of_a_pager_is_as_the_model_says_without_swap_space(
+        steps in steps(),
+        queue in 2usize..8,
+    ) {
+        run(&steps, 80, false, queue);
     }
 }
