@@ -1,5 +1,5 @@
-/* Packed memory: a pager that keeps pages compressed. Its client uses a mebibyte like any memory; what
- * is not in memory takes a fraction of that here. */
+/* Packed memory: a pager that keeps pages compressed. Its client uses a mebibyte like any memory;
+ * what is not in memory takes a fraction of that here. */
 #include "tap.h"
 #include "threads.h"
 
@@ -18,9 +18,9 @@ static mach_port_t self, object, control;
 static volatile int completions, terminations;
 static _Alignas(16) char stack[16384];
 
-/* Packed bytes are literals and repetitions of what came before. A byte below 128 is followed by one
- * literal more than it says; another byte, less 125, is a number of bytes that have come before, at
- * the distance in the next two bytes. */
+/* Packed bytes are literals and repetitions of what came before. A byte below 128 is followed by
+ * one literal more than it says; another byte, less 125, is a number of bytes that have come
+ * before, at the distance in the next two bytes. */
 
 #define LEAST 3u
 #define MOST 130u

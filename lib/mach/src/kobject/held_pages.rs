@@ -1,6 +1,6 @@
-//! Pages that a pager is to get and that could not be sent, because it has died, receives nothing, or
-//! its messages have no memory. They are anonymous memory, and go to the default pager like other
-//! anonymous memory (Mach's double paging). A fault finds them here.
+//! Pages that a pager is to get and that could not be sent, because it has died, receives nothing,
+//! or its messages have no memory. They are anonymous memory, and go to the default pager like
+//! other anonymous memory (Mach's double paging). A fault finds them here.
 //!
 //! A page is held, or in its object, or with the pager, so it is held at most once.
 
@@ -85,8 +85,9 @@ impl<M: Machine> Held<M> {
         self.0.push(run);
     }
 
-    /// A copy of a run that has pages in a range of bytes, which is leaving from now on. A run stays
-    /// while an older one with the same page is leaving, so that the pager gets the newer one last.
+    /// A copy of a run that has pages in a range of bytes, which is leaving from now on. A run
+    /// stays while an older one with the same page is leaving, so that the pager gets the newer one
+    /// last.
     fn begin_to_leave(&mut self, offset: u64, size: u64) -> Option<Run<M>> {
         let end = offset.saturating_add(size);
         let may_leave = |run: &Run<M>| {
@@ -146,8 +147,8 @@ impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
     }
 
     /// Sends the pager the pages of a range of bytes that are held, unless too many messages wait
-    /// for it already. With `asked` the pager has asked for them, and gets them even so. What cannot
-    /// be sent stays here.
+    /// for it already. With `asked` the pager has asked for them, and gets them even so. What
+    /// cannot be sent stays here.
     pub(super) async fn send_held(&self, offset: u64, size: u64, asked: bool) {
         while !self.pager.is_dead() && (asked || !self.is_full()) {
             let run = self.state.lock().held.begin_to_leave(offset, size);

@@ -129,8 +129,8 @@ impl<M: Machine, P: PortPersonality<M>> Kernel<M, P> {
         self.pager_patience.store(patience, Ordering::Relaxed);
     }
 
-    /// Sets how many messages wait for a pager that is a program. Beyond that it is asked for nothing,
-    /// and pages that leave memory are held until it receives again.
+    /// Sets how many messages wait for a pager that is a program. Beyond that it is asked for
+    /// nothing, and pages that leave memory are held until it receives again.
     pub fn set_pager_queue(&self, messages: usize) {
         self.pager_queue.store(messages, Ordering::Relaxed);
     }

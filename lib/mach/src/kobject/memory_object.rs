@@ -81,8 +81,8 @@ pub(super) struct MemoryObject<M: Machine, P: PortPersonality<M>> {
 }
 
 impl<M: Machine, P: PortPersonality<M>> MemoryObject<M, P> {
-    /// The memory that a port stands for, which is to be mapped up to byte `end`: nothing beyond what
-    /// is mapped is requested. If it is mapped nowhere yet, its pager is told of it.
+    /// The memory that a port stands for, which is to be mapped up to byte `end`: nothing beyond
+    /// what is mapped is requested. If it is mapped nowhere yet, its pager is told of it.
     ///
     /// # Errors
     /// `ResourceShortage`: memory is short. `InvalidArgument`: the port has died, or it stands for

@@ -76,7 +76,8 @@ impl<M: Machine, P: PortPersonality<M>> Call<'_, M, P> {
         }
     }
 
-    /// The memory of which `vm_map` is to map `size` bytes at `offset`: that of the pager at a port.
+    /// The memory of which `vm_map` is to map `size` bytes at `offset`: that of the pager at a
+    /// port.
     pub(super) async fn mapped_object(
         &mut self,
         task: u64,

@@ -1,7 +1,7 @@
 //! The protocol of memory objects against a model: clients read and write the memory of a pager,
-//! copy it, inherit it and end, while the pager answers late, in parts and in any order, takes pages
-//! back, locks them, fails, falls silent, and dies. Whatever it does, no client sees other bytes than
-//! the model's, and an access fails only if the pager was to blame.
+//! copy it, inherit it and end, while the pager answers late, in parts and in any order, takes
+//! pages back, locks them, fails, falls silent, and dies. Whatever it does, no client sees other
+//! bytes than the model's, and an access fails only if the pager was to blame.
 
 use std::pin::Pin;
 use std::rc::Rc;

@@ -12,8 +12,8 @@ use crate::swap::Swap;
 
 const FRAMES: u32 = 96;
 
-/// A client has changed four pages of a pager that then receives nothing more, and for which at most
-/// `queue` messages wait. Another one has needed all memory since.
+/// A client has changed four pages of a pager that then receives nothing more, and for which at
+/// most `queue` messages wait. Another one has needed all memory since.
 async fn squeezed(system: &System, queue: usize) -> Pair {
     let pair = Pair::ready(system, 0).await;
     for page in 0..4 {
