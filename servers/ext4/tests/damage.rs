@@ -86,6 +86,31 @@ fn damaged_file_systems_give_errors() {
     }
 }
 
+/// The target of a symbolic link is at most a block long, whatever its size says.
+#[test]
+fn a_link_of_impossible_size_is_an_error() {
+    for target in [20, 200] {
+        let disk = populated_with_link(target);
+        for size in ["4097", "549755814088", "18446744073709551615"] {
+            debugfs(&disk, &[&format!("set_inode_field /link size {size}")], true);
+            let mut client = Client::mount(&disk, false).unwrap();
+            let (link, _) = client.find(ROOT, "link").unwrap();
+            assert!(client.read_link(link).is_err(), "{target}, {size}");
+            assert!(client.read(link, 0, 100).is_err(), "{target}, {size}");
+            client.unmount().unwrap();
+        }
+    }
+}
+
+fn populated_with_link(length: usize) -> Disk {
+    let disk = mkfs(8, &["-b", "4096"]);
+    let mut client = Client::mount(&disk, false).unwrap();
+    let target = &vec![b'x'; length][..];
+    client.make_as(ROOT, "link", LINK, More { target, ..More::default() }).unwrap();
+    client.unmount().unwrap();
+    disk
+}
+
 #[test]
 fn what_is_no_such_file_system_is_refused_with_a_reason() {
     let refused = |disk: &Disk, read_only: bool| match Client::mount(disk, read_only) {

@@ -1860,6 +1860,10 @@ fn read_symlink_target<B: BlockIo>(
     if size == 0 {
         return Ok(Vec::new());
     }
+    // A target is at most a block long.
+    if inode.size() > fs.block_size() as u64 {
+        return Err(Ext4Error::corrupted());
+    }
 
     // Fast symlinks consume no data blocks. Length alone is insufficient:
     // e2fsprogs stores a 60-byte target in a regular data block.
