@@ -33,7 +33,8 @@ chmod 600 /mnt/garbage
 swapon /mnt/garbage
 swapon /dev/vda3
 swapoff /mnt/garbage
-# More than fits into memory, and less than fits into swap space: what was read from there may stay.
+# More than fits into memory, and less than fits into swap space. What was read from there may stay
+# there, too.
 more=$(awk '/^MemTotal/ { print int($2 / 1024) + 32 }' /proc/meminfo)
 for test in fill forked shared freed; do
     echo "--- $test"

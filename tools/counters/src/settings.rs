@@ -32,8 +32,8 @@ pub struct Settings {
 
 impl Settings {
     /// Reads `key=value` arguments: `out=FILE` (required), `l1i`, `l1d`, `l2` = BYTES/WAYS, `itlb`,
-    /// `dtlb` = ENTRIES/WAYS, `latency=on`, `work=on`, `bulk=on`, `profile=FILE`. `./mac bench` always gives
-    /// all geometries; the defaults here are for a QEMU that is started by hand.
+    /// `dtlb` = ENTRIES/WAYS, `latency=on`, `work=on`, `bulk=on`, `profile=FILE`. `./mac bench`
+    /// always gives all geometries; the defaults here are for a QEMU that is started by hand.
     ///
     /// # Errors
     /// A sentence that says which argument is wrong, and why.

@@ -12,7 +12,7 @@
 //! | `call` | rights and memory of a message as the generated servers see them |
 //! | `form` | the form in which the kernel's stubs see messages |
 //! | `client` | the kernel as the client of a program |
-//! | `memory_object`, `page_requests`, `held_pages`, `object_cache` | memory whose pages a program has: external pagers |
+//! | `memory_object`, `page_requests`, `held_pages`, `object_cache` | external pagers |
 //! | [`raise`] | exceptions by port |
 //! | `names`, `tasks`, `memory`, `state`, `hosts`, `gnu`, `gsync`, `debug`, `machine` | the calls |
 //! | `pager_calls` | the calls of pagers |

@@ -48,9 +48,9 @@ pub(super) struct Requests {
     next_number: u64,
     /// How many pages all requests have.
     pages: usize,
-    /// How many answers the pager owes for pages, by their byte offsets, that are not waited for any
-    /// more. When such an answer comes, the page may have been there, been changed, and be on its
-    /// way back to the pager, so it is too old.
+    /// How many answers the pager owes for pages, by their byte offsets, that are not waited for
+    /// any more. When such an answer comes, the page may have been there, been changed, and be on
+    /// its way back to the pager, so it is too old.
     owed: BTreeMap<u64, u32>,
     /// There was no room to remember more of them.
     owes_more: bool,
@@ -125,8 +125,8 @@ impl Requests {
         ended.pages.len()
     }
 
-    /// The next run of pages of a request from page `from` on that have no answer: the numbers of its
-    /// first page and of the page after its last. The pager is asked for them.
+    /// The next run of pages of a request from page `from` on that have no answer: the numbers of
+    /// its first page and of the page after its last. The pager is asked for them.
     pub(super) fn next_to_send<M: Machine, P: PortPersonality<M>>(
         &mut self,
         open: &Open<'_, M, P>,

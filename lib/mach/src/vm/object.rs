@@ -559,8 +559,8 @@ impl<M: Machine> VmObject<M> {
     }
 
     /// Calls `with` with the frame of the page at `offset`, a multiple of the page size, which is
-    /// requested from the pager if it is not in memory. `with` runs under the object's lock: it must
-    /// be short, and take no lock of the memory system.
+    /// requested from the pager if it is not in memory. `with` runs under the object's lock: it
+    /// must be short, and take no lock of the memory system.
     ///
     /// # Errors
     /// Those of [`read`](Self::read).

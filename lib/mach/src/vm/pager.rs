@@ -13,7 +13,8 @@
 //! |---|---|
 //! | `memory_object_init`, `ready`, `set_attributes` | [`VmObject::paged`], [`VmObject::set_size`] |
 //! | `data_request` | [`Pager::data_request`] |
-//! | `data_supply`, `data_provided` | its answer: so many bytes, and [`DataRequest::lock`] is the `lock_value`; or, page by page, [`DataRequest::settle`] |
+//! | `data_supply`, `data_provided` | its answer: so many bytes; or, page by page, [`DataRequest::settle`] |
+//! | their `lock_value` | [`DataRequest::lock`] |
 //! | `data_unavailable`, `data_error` | its answer: no bytes; an error; or, page by page, the same |
 //! | `data_return`, `data_write` | [`Pager::data_return`] |
 //! | `data_initialize` | the same, of the pager that [`DefaultPager::create`] has made (`memory_object_create`) |
@@ -218,9 +219,9 @@ pub trait Pager<M: Machine>: Send + Sync {
         PageKind::File
     }
 
-    /// The object has ended, and with it the contents of pages that the pager has not got: that were
-    /// changed after it got them last, or that are precious. `left` yields each; a pager for which
-    /// they are not lost keeps them now. It must not block.
+    /// The object has ended, and with it the contents of pages that the pager has not got: that
+    /// were changed after it got them last, or that are precious. `left` yields each; a pager for
+    /// which they are not lost keeps them now. It must not block.
     fn ended(&self, _machine: &M, _left: &mut dyn Iterator<Item = LeftPage>) {}
 
     /// Asks the pager to allow an access to a page that it has prohibited
