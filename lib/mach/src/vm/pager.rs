@@ -13,9 +13,9 @@
 //! |---|---|
 //! | `memory_object_init`, `ready`, `set_attributes` | [`VmObject::paged`], [`VmObject::set_size`] |
 //! | `data_request` | [`Pager::data_request`] |
-//! | `data_supply`, `data_provided` | its answer: so many bytes; or, page by page, [`DataRequest::settle`] |
+//! | `data_supply`, `data_provided` | so many bytes, or by page [`DataRequest::settle`] |
 //! | their `lock_value` | [`DataRequest::lock`] |
-//! | `data_unavailable`, `data_error` | its answer: no bytes; an error; or, page by page, the same |
+//! | `data_unavailable`, `data_error` | no bytes; an error; or by page the same |
 //! | `data_return`, `data_write` | [`Pager::data_return`] |
 //! | `data_initialize` | the same, of the pager that [`DefaultPager::create`] has made (`memory_object_create`) |
 //! | `lock_request`, `lock_completed` | [`VmObject::lock_request`], its end |
