@@ -3,6 +3,7 @@
 #include "tap.h"
 #include "threads.h"
 
+#include <mach/mig_support.h>
 #include <mach_port_user.h>
 
 #define CALLS 200
@@ -85,6 +86,7 @@ static int calls_within_a_task(void)
 static struct message child_request;
 static void child(void)
 {
+    mig_init((void *)0);
     mach_port_t task = mach_task_self(), port = MACH_PORT_NULL, answer = mach_reply_port();
     mach_msg_return_t result = task_get_special_port(task, 4, &port);
     for (int number = 0; number < CALLS && result == MACH_MSG_SUCCESS; number++) {

@@ -6,6 +6,7 @@
 
 #include "unused_requests.h"
 
+#include <mach/mig_support.h>
 #include <mach_port_user.h>
 
 static const int rounds[] = { 32, 64, 128 };
@@ -88,6 +89,7 @@ static void call_service(unsigned bytes)
 
 static void child(void)
 {
+    mig_init((void *)0);
     self = mach_task_self();
     reply = mach_reply_port();
     expect(task_get_special_port(self, PORT_BOOTSTRAP, &service));

@@ -2,6 +2,7 @@
  * name, and its parent looks the name up and sends the port a message. */
 #include <cthreads.h>
 #include <mach.h>
+#include <mach/mig_support.h>
 #include <mach_port_user.h>
 #include <mach_user.h>
 #include <names_server.h>
@@ -60,9 +61,11 @@ static any_t serve(any_t unused)
     return (any_t)(long)mach_msg_server(names_server, 4096, service);
 }
 
-/* The child's program. Its memory is a copy of its parent's, its names for ports are its own. */
+/* The child's program. Its memory is a copy of its parent's, its names for ports are its own:
+ * those that stubs have kept for replies are the parent's. */
 static void child(void)
 {
+    mig_init(0);
     mach_port_t task = mach_task_self(), names, port;
     mach_msg_header_t message;
     if (task_get_special_port(task, BOOTSTRAP, &names) == KERN_SUCCESS &&

@@ -22,6 +22,13 @@ mach_msg_return_t mach_msg(mach_msg_header_t *message, mach_msg_option_t option,
 #define KEPT 16
 static mach_port_t kept[KEPT];
 
+void mig_init(void *first)
+{
+    (void)first;
+    for (int place = 0; place < KEPT; place++)
+        __atomic_store_n(&kept[place], MACH_PORT_NULL, __ATOMIC_RELEASE);
+}
+
 mach_port_t mig_get_reply_port(void)
 {
     for (int place = 0; place < KEPT; place++) {

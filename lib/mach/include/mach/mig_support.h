@@ -4,6 +4,10 @@
 
 #include <mach/port.h>
 
+/* Forgets all ports for replies. A task with the memory of another calls it before any stub: the
+ * ports are those of the other. */
+void mig_init(void *first);
+
 /* A port for the reply to one call; gives it back; gives up a port whose state is not known. */
 mach_port_t mig_get_reply_port(void);
 void mig_put_reply_port(mach_port_t port);
