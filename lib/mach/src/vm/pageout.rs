@@ -127,7 +127,7 @@ impl<M: Machine> Vm<M> {
             // is noticed.
             let before = self.laundry.finished.load(Ordering::Acquire);
             let wanted = || (kept + 1).saturating_sub(self.free_count()).max(1);
-            if is_free() || self.take_pages(wanted()) > 0 && (kept == 0 || is_free()) {
+            if is_free() || self.take_pages(wanted(), idle_passes < 2) > 0 && (kept == 0 || is_free()) {
                 return Ok(());
             }
             if self.laundry.outstanding.load(Ordering::Relaxed) == 0 {
@@ -176,7 +176,7 @@ impl<M: Machine> Vm<M> {
                 let wanted = || target.saturating_sub(self.free_count());
                 // A second pass takes pages that the first has passed over because they were just
                 // used.
-                if self.take_pages(wanted()) == 0 && self.take_pages(wanted()) == 0 {
+                if self.take_pages(wanted(), false) == 0 && self.take_pages(wanted(), false) == 0 {
                     // No frame can be freed now: wait until a write ends, or for a while.
                     self.until(self.machine.now() + PATIENCE, self.write_end(before)).await;
                 }
@@ -248,8 +248,9 @@ impl<M: Machine> Vm<M> {
     }
 
     /// Frees up to `wanted` pages that are clean and not in use, and begins to write dirty ones.
-    /// Returns how many were freed.
-    fn take_pages(self: &Arc<Self>, wanted: u32) -> u32 {
+    /// Returns how many were freed. With `in_need` active pages are looked at if no page is
+    /// inactive.
+    fn take_pages(self: &Arc<Self>, wanted: u32, in_need: bool) -> u32 {
         let mut taken = 0;
         let has_room = self.default_pager.lock().as_ref().is_some_and(|pager| pager.has_room());
         let (active, inactive) = {
@@ -269,13 +270,23 @@ impl<M: Machine> Vm<M> {
             rounds -= 1;
             self.age_pages();
             let (mut frames, mut status) = ([Frame(0); BATCH], [PageStatus::empty(); BATCH]);
-            let count = self.queues.lock().oldest(Queue::Inactive, &mut frames);
+            let (count, is_active) = {
+                let mut queues = self.queues.lock();
+                match queues.oldest(Queue::Inactive, &mut frames) {
+                    0 if in_need => {
+                        let count = queues.oldest(Queue::Active, &mut frames);
+                        frames[..count].iter().for_each(|&frame| queues.move_to(frame, Queue::Active));
+                        (count, true)
+                    }
+                    count => (count, false),
+                }
+            };
             if count == 0 {
                 break;
             }
             self.machine.frames_status(&frames[..count], &mut status[..count]);
             for (&frame, &status) in frames[..count].iter().zip(&status) {
-                if taken < wanted && self.take_page(frame, status) {
+                if taken < wanted && self.take_page(frame, status, is_active) {
                     taken += 1;
                 }
             }
@@ -305,9 +316,10 @@ impl<M: Machine> Vm<M> {
         }
     }
 
-    /// Takes one inactive page if its object is not locked and it need not be written. Returns true
-    /// if the page is free now.
-    fn take_page(self: &Arc<Self>, frame: Frame, status: PageStatus) -> bool {
+    /// Takes one page if its object is not locked and it need not be written. Returns true if the
+    /// page is free now. One that is still active, and was used since page-out last looked, is left
+    /// the next time, too: no program runs between the passes in which memory is needed.
+    fn take_page(self: &Arc<Self>, frame: Frame, status: PageStatus, is_active: bool) -> bool {
         let (owner, index) = self.queues.lock().owner(frame);
         // An object that is going away frees its pages itself.
         let Some(object) = owner.upgrade() else { return false };
@@ -320,8 +332,9 @@ impl<M: Machine> Vm<M> {
             || slot.has(SlotFlags::BUSY | SlotFlags::CLEANING)
             || status.contains(PageStatus::REFERENCED);
         if in_use || slot.has(SlotFlags::REFERENCED) {
+            let was_used = is_active && status.contains(PageStatus::REFERENCED);
             if let Some(slot) = state.pages.get_mut(index) {
-                slot.flags.remove(SlotFlags::REFERENCED);
+                slot.flags.set(SlotFlags::REFERENCED, was_used);
             }
             if slot.wired == 0 {
                 self.queues.lock().move_to(frame, Queue::Active);

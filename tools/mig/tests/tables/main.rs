@@ -223,6 +223,10 @@ fn own(name: &str) -> Interface {
     compiled.interface.unwrap_or_else(|| panic!("{report}"))
 }
 
+/// Calls of subsystem `mach` that the table does not have: two of an older Mach, and one of ours.
+const ADDED: [&str; 3] =
+    ["memory_object_data_provided", "memory_object_set_attributes", "memory_object_set_cluster_size"];
+
 #[test]
 fn the_definitions_of_mach_have_the_calls_of_the_table() {
     let table = Table::read(include_str!("typed.txt"));
@@ -232,8 +236,11 @@ fn the_definitions_of_mach_have_the_calls_of_the_table() {
         let compiled = mig::compile(Target::of(Dialect::Typed), name, &table.definition(subsystem));
         let (expected, found) = (compiled.interface.unwrap(), own(name));
         assert_eq!((&found.name, found.base), (&expected.name, expected.base));
-        assert_eq!(found.present().count(), subsystem.calls.len(), "{name}");
-        for (expected, found) in expected.present().zip(found.present()) {
+        let added = |routine: &&Routine| ADDED.contains(&&*routine.name);
+        let of_table = || found.present().filter(|routine| !added(routine));
+        assert_eq!(of_table().count(), subsystem.calls.len(), "{name}");
+        assert_eq!(found.present().filter(added).count(), if name == "mach" { ADDED.len() } else { 0 });
+        for (expected, found) in expected.present().zip(of_table()) {
             let name = &expected.name;
             assert_eq!((&found.name, found.id, found.simple), (name, expected.id, expected.simple));
             assert_eq!(found.request, expected.request, "{name}");
