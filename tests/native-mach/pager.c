@@ -13,7 +13,7 @@ boolean_t memory_object_server(mach_msg_header_t *request, mach_msg_header_t *re
 static mach_port_t self, object, control;
 static _Alignas(4096) char store[PAGES][PAGE];
 static _Alignas(16) char stack[16384], child_stack[16384];
-static volatile int requests, returns, completions, terminations, supplies;
+static volatile int begun, requests, returns, completions, terminations, supplies;
 static volatile kern_return_t supply_result;
 static volatile vm_offset_t supply_error;
 static volatile vm_size_t requested;
@@ -31,7 +31,9 @@ kern_return_t memory_object_init(memory_object_t memory, memory_object_control_t
     control = memory_control;
     if (page_size != PAGE || (cluster && memory_object_set_cluster_size(control, cluster) != KERN_SUCCESS))
         return KERN_FAILURE;
-    return memory_object_ready(memory_control, stays, MEMORY_OBJECT_COPY_DELAY);
+    kern_return_t result = memory_object_ready(memory_control, stays, MEMORY_OBJECT_COPY_DELAY);
+    begun++;
+    return result;
 }
 
 kern_return_t memory_object_data_request(memory_object_t memory, memory_object_control_t memory_control,
@@ -211,10 +213,13 @@ static kern_return_t map_store(void)
 
 static int a_cluster_is_one_request(void)
 {
+    int before = begun;
     cluster = PAGES * PAGE;
     requests = 0;
     stays = TRUE;
     SAME(map_store(), KERN_SUCCESS);
+    /* An access before that is for one page. */
+    HOLDS(wait_for(&begun, before + 1));
     for (unsigned page = 0; page < PAGES; page++)
         SAME(((const volatile char *)mapped)[page * PAGE], store[page][0]);
     SAME(requests, 1);
