@@ -1,11 +1,13 @@
 //! The end of a driver in the middle of its work, for tests of its clients.
 //!
 //! With the argument `end-after=COUNT` a driver ends at the step of this number, again and again,
-//! five times, or as often as the argument `end-times=COUNT` says. The next one stays. With
-//! `end-later=COUNT` the second of so many ends takes twice as many steps, the third three times,
-//! and so on: a driver whose start takes many steps does not end within them each time.
+//! five times, or as often as the argument `end-times=COUNT` says. The next one stays.
+//!
+//! A server that takes another's place may need more steps than that to get to where the other was.
+//! If it ended at one of them each time, its clients would wait for ever. So steps of the start
+//! count in one server of four ([`step_of_start`]).
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rt::root::{self, servers};
 use rt::start_page;
 
@@ -15,6 +17,9 @@ const TIMES: u64 = 5;
 
 /// How many steps are left; 0: the driver does not end.
 static LEFT: AtomicU64 = AtomicU64::new(0);
+
+/// Whether steps of the start count.
+static STARTS: AtomicBool = AtomicBool::new(false);
 
 /// Reads the driver's arguments.
 ///
@@ -31,8 +36,16 @@ pub fn prepare() {
     let mut all = (0..).map_while(|index| servers::describe(index).ok());
     let own = all.find(|server| server.name == name.as_bytes());
     if let Some(server) = own.filter(|server| server.restarts < times) {
-        let later = number("end-later").unwrap_or(1).max(1);
-        LEFT.store(count * (1 + server.restarts % later), Ordering::Relaxed);
+        LEFT.store(count, Ordering::Relaxed);
+        STARTS.store(server.restarts.is_multiple_of(4), Ordering::Relaxed);
+    }
+}
+
+/// A step by which the driver gets to where the one before it was. It ends here, if it is to and
+/// such steps count.
+pub fn step_of_start() {
+    if STARTS.load(Ordering::Relaxed) {
+        step();
     }
 }
 

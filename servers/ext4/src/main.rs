@@ -72,15 +72,25 @@ struct ClientDisk(Rc<Connection>);
 #[derive(Default)]
 struct Connection {
     client: Cell<Option<Client<Area>>>,
+    /// Whether the server is where the one before it was.
+    is_started: Cell<bool>,
     /// The size of the disk in bytes, and whether it is read-only, once the client has said it.
     description: Cell<Option<(u64, bool)>>,
 }
 
 impl Connection {
+    /// A step of the server, at which it may end.
+    fn step(&self) {
+        match self.is_started.get() {
+            true => end::step(),
+            false => end::step_of_start(),
+        }
+    }
+
     /// Asks the client, and waits for its answer.
     fn ask(&self, ask: Ask, buffer: &mut [u8]) -> Ext4Result<(u64, u64)> {
         if matches!(ask, Ask::Write { .. } | Ask::Flush) {
-            end::step();
+            self.step();
         }
         let client = self.client.take().ok_or(Ext4Error::io())?;
         disk_slot::put(&client.shared, ask, buffer);
@@ -218,9 +228,9 @@ impl Files {
                 // The disk may be another one than before.
                 self.disk.0.description.set(None);
             }
-            end::step();
+            self.disk.0.step();
             let reply = self.server.answer(&request);
-            end::step();
+            self.disk.0.step();
             reply
         });
         self.with_client(|client| {
@@ -234,8 +244,9 @@ impl Files {
             }
             client.notify()
         });
-        end::step();
+        self.disk.0.step();
         self.server.finish();
+        self.disk.0.is_started.set(self.server.is_started());
         true
     }
 }

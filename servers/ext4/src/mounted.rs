@@ -164,6 +164,11 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
         Ok(self.ext4.reap_unlinked_inode(inode)?)
     }
 
+    /// Whether the server is not yet where the one before it was.
+    pub(crate) fn is_resuming(&self) -> bool {
+        self.resuming
+    }
+
     /// A step by which the server gets to where the one before was. The client names a file when it
     /// is to be used, in the order of the operations. No file is freed before the number is chosen
     /// for another one.

@@ -44,6 +44,11 @@ impl<D: BlockIo + Clone, C: WallClock> FileServer<D, C> {
         reply
     }
 
+    /// Whether a file system is mounted, and the server is where the one before it was.
+    pub fn is_started(&self) -> bool {
+        self.mounted.as_ref().is_some_and(|mounted| !mounted.is_resuming())
+    }
+
     /// Does what the client need not wait for. A transaction is committed here, or before the next
     /// request, and so has no request that is not answered.
     pub fn finish(&mut self) {

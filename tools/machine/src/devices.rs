@@ -407,8 +407,6 @@ pub struct Ends {
     /// How often a driver ends and is started again. `None`: as often as root starts a server again
     /// that the configuration does not give a number.
     pub times: Option<u32>,
-    /// How many ends come later and later: the second after twice as many steps. `None`: none.
-    pub later: Option<u32>,
     /// The server that ends. `None`: each one that root starts again.
     pub server: Option<String>,
 }
@@ -419,9 +417,6 @@ impl Ends {
         let mut argument = format!("end-after={}", self.after);
         if let Some(times) = self.times {
             argument += &format!(" end-times={times}");
-        }
-        if let Some(later) = self.later {
-            argument += &format!(" end-later={later}");
         }
         let mut ending = String::new();
         // The lines of one server: the first is not indented.
@@ -515,19 +510,15 @@ mod tests {
     fn servers_that_are_started_again_are_told_to_end() {
         let text = "# about\nserver a\n    program  a\n    restart    yes\nserver b\n    arguments  x\n    \
                     restart yes\nserver c\n    arguments  y\n";
-        let ends = Ends { after: 7, times: None, later: None, server: None };
+        let ends = Ends { after: 7, times: None, server: None };
         let ending = ends.ending(text);
         let added = ending.lines().filter(|line| !text.lines().any(|other| other == *line));
         assert_eq!(added.collect::<Vec<_>>(), ["    arguments  end-after=7", "    arguments  x end-after=7"]);
         assert!(ending.ends_with("server c\n    arguments  y\n"), "{ending}");
         let only = Ends { server: Some("b".into()), ..ends.clone() }.ending(text);
         assert!(only.matches("end-after").count() == 1 && only.contains("x end-after=7"), "{only}");
-        let often =
-            Ends { times: Some(9), later: Some(2), server: Some("b".into()), ..ends.clone() }.ending(text);
-        assert!(
-            often.contains("x end-after=7 end-times=9 end-later=2\n    restart    9\nserver c"),
-            "{often}"
-        );
+        let often = Ends { times: Some(9), server: Some("b".into()), ..ends.clone() }.ending(text);
+        assert!(often.contains("x end-after=7 end-times=9\n    restart    9\nserver c"), "{often}");
         assert_eq!(often.matches("restart    yes").count(), 1, "a stays as it is: {often}");
         let scratch = mac_build::scratch::Scratch::new("ends").unwrap();
         let file = scratch.0.join("a.conf");

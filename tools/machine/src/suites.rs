@@ -77,9 +77,6 @@ pub struct Suite {
     ends_after: Option<u64>,
     /// How often each of them ends and is started again, if not as often as `restart yes` has it.
     ends_times: Option<u32>,
-    /// The second of so many ends comes after twice as many steps, the third after three times as
-    /// many, and so on.
-    ends_later: Option<u32>,
     /// The server that ends so, if it is only one.
     ends: Option<String>,
     /// Whether instructions are counted instead of time. Not for suites about races, since
@@ -375,9 +372,6 @@ impl Suite {
         if self.ends_times.is_some_and(|times| times == 0 || self.ends_after.is_none()) {
             bail!("`ends-times` says how often servers end, and `ends-after` says when");
         }
-        if self.ends_later.is_some_and(|later| later == 0 || self.ends_after.is_none()) {
-            bail!("`ends-later` says how often ends come later, and `ends-after` when the first comes");
-        }
         if self.cable != Cable::default() && self.peer.is_none() {
             bail!("`cable` is what connects the machine with its `peer`");
         }
@@ -538,7 +532,6 @@ impl Suite {
             ends: self.ends_after.map(|after| Ends {
                 after,
                 times: self.ends_times,
-                later: self.ends_later,
                 server: self.ends.clone(),
             }),
             disk: own_disk,
@@ -597,7 +590,6 @@ mod tests {
             "tests = 1\nends = \"net\"",
             "tests = 1\nends-times = 3",
             "tests = 1\nends-after = 7\nends-times = 0",
-            "tests = 1\nends-later = 3",
             "tests = 1\nnetwork = true\npublish = [80]",
             "tests = 1\nnetwork-server = true",
             "tests = 1\npeer = \"true\"",
