@@ -283,11 +283,15 @@ extern "C" fn kernel_copied(processor: c_uint, information: u32, _address: u64, 
 /// Records what an element of a string instruction has written.
 fn copied(processor: c_uint, mode: Mode, information: u32) {
     let Some(state) = STATE.get().filter(|state| state.counting.load(Ordering::Relaxed)) else { return };
-    if let Some(Ok(mut work)) =
-        state.work.as_ref().and_then(|work| work.get(processor as usize)).map(Mutex::lock)
+    // SAFETY: `information` belongs to this access. QEMU 7.2 calls for the loads of an instruction,
+    // too, that also stores.
+    let (is_store, shift) =
+        unsafe { (qemu_plugin_mem_is_store(information), qemu_plugin_mem_size_shift(information)) };
+    if is_store
+        && let Some(Ok(mut work)) =
+            state.work.as_ref().and_then(|work| work.get(processor as usize)).map(Mutex::lock)
     {
-        // SAFETY: `information` belongs to this access.
-        work.bulk_store(mode, 1 << unsafe { qemu_plugin_mem_size_shift(information) });
+        work.bulk_store(mode, 1 << shift);
     }
 }
 

@@ -67,6 +67,13 @@ fn every_instruction_access_and_line_is_counted_exactly() {
 }
 
 #[test]
+fn what_is_copied_is_counted_with_the_work() {
+    let lines = count("copied", ",work=on,bulk=on");
+    let line = lines.iter().find(|line| field(line, "region") == 2).unwrap();
+    assert_eq!(field(line, "bulk_bytes"), 4096);
+}
+
+#[test]
 fn the_same_run_gives_the_same_counts() {
     assert_eq!(count("once", ""), count("again", ""));
 }
