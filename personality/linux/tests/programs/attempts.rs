@@ -50,10 +50,14 @@ async fn send(
     })
     .await?;
     let sent = match number {
-        20 => {
-            let half = SIZE / 2;
-            p.store(DATA + 0x100, &crate::bytes(&[memory, half, memory + half, half])).await?;
-            p.call(20, &[writes, DATA + 0x100, 2]).await?
+        20 | 46 => {
+            let (half, ranges, header) = (SIZE / 2, DATA + 0x100, DATA + 0x200);
+            p.store(ranges, &crate::bytes(&[memory, half, memory + half, half])).await?;
+            p.store(header, &crate::bytes(&[0, 0, ranges, 2, 0, 0, 0])).await?;
+            match number {
+                20 => p.call(20, &[writes, ranges, 2]).await?,
+                _ => p.call(46, &[writes, header, 0]).await?,
+            }
         }
         number => p.call(number, &[writes, memory, SIZE, 0, 0, 0]).await?,
     };
@@ -68,7 +72,7 @@ async fn send(
 fn what_an_attempt_has_sent_is_not_sent_again() {
     const SOCKETS: (u64, &[u64]) = (53, &[1, 1, 0]);
     const PIPE: (u64, &[u64]) = (22, &[]);
-    for (ends, number) in [(SOCKETS, 1), (SOCKETS, 20), (SOCKETS, 44), (PIPE, 1), (PIPE, 20)] {
+    for (ends, number) in [(SOCKETS, 1), (SOCKETS, 20), (SOCKETS, 44), (SOCKETS, 46), (PIPE, 1), (PIPE, 20)] {
         run(async move |p| send(p, ends, number).await);
     }
 }

@@ -6,7 +6,9 @@ mod packet_options;
 mod transfer;
 
 pub(crate) use options::{getsockopt, setsockopt, takes_error};
-pub(crate) use transfer::{recvfrom, recvmmsg, recvmsg, sendmmsg, sendmsg, sendto, try_recvfrom, try_sendto};
+pub(crate) use transfer::{
+    recvfrom, recvmmsg, recvmsg, sendmmsg, sendmsg, sendto, try_recvfrom, try_sendmsg, try_sendto,
+};
 
 use super::descriptor::{file, insert};
 use crate::call::{Call, Done};

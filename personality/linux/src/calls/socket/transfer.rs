@@ -12,6 +12,7 @@ use mach::Machine;
 use unix::file::OpenFile;
 use unix::memory::UserRanges;
 use unix::socket::PeerCredentials;
+use unix::sync::poll_once;
 use unix::vfs::OpenFlags;
 use unix::{Error, Result, UserBuffer};
 
@@ -64,15 +65,31 @@ pub(crate) async fn sendto<M: Machine>(call: &Call<'_, M>) -> Done {
     send(call, &target, buffer, Sending::to(destination, message_flags(call, 3))).await
 }
 
-/// Does [`sendto`] to the connected peer if that need not wait. What was sent is no longer in the
-/// transfer that is left otherwise.
+/// Does [`sendto`] to the connected peer if that need not wait.
 pub(crate) fn try_sendto<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
-    const TRIED: MessageFlags = MessageFlags::NO_SIGNAL.union(MessageFlags::DONT_WAIT);
-    if call.arg(4) != 0 || call.uint(3) & !TRIED.bits() != 0 {
+    if call.arg(4) != 0 {
         return None;
     }
-    let (file, mut buffer) = (file(call, 0).ok()?, call.buffer(call.arg(1), call.arg(2)).ok()?);
-    if !is_socket(&file) {
+    try_send(call, call.buffer(call.arg(1), call.arg(2)).ok()?, message_flags(call, 3))
+}
+
+/// Does [`sendmsg`] to the connected peer, without control messages, if that need not wait.
+pub(crate) fn try_sendmsg<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
+    let header = MessageHeader::from_bytes(&call.try_read(call.arg(1))?).ok()?;
+    let has_name = header.name != 0 && header.name_length != 0;
+    if has_name || header.control_length != 0 || header.range_count > RANGES_MAXIMUM {
+        return None;
+    }
+    let buffer = poll_once(call.buffers(header.ranges, header.range_count))?.ok()?;
+    try_send(call, buffer, message_flags(call, 2))
+}
+
+/// Sends to the connected peer what can be sent without waiting. What was sent is no longer in the
+/// transfer that is left if that is not all, or if the call has to send a signal.
+fn try_send<M: Machine>(call: &Call<'_, M>, mut buffer: UserRanges<M>, flags: MessageFlags) -> Option<Done> {
+    const TRIED: MessageFlags = MessageFlags::NO_SIGNAL.union(MessageFlags::DONT_WAIT);
+    let file = file(call, 0).ok()?;
+    if !TRIED.contains(flags) || !is_socket(&file) {
         return None;
     }
     let context = call.thread.context();
@@ -86,9 +103,12 @@ pub(crate) fn try_sendto<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
     }
 }
 
+/// The most pieces of memory that a message may have (UIO_MAXIOV).
+const RANGES_MAXIMUM: u64 = 1024;
+
 async fn read_header<M: Machine>(call: &Call<'_, M>, at: u64) -> Result<(MessageHeader, UserRanges<M>)> {
     let header = MessageHeader::from_bytes(&call.read(at).await?)?;
-    if header.range_count > 1024 {
+    if header.range_count > RANGES_MAXIMUM {
         return Err(Error::EMSGSIZE);
     }
     Ok((header, call.buffers(header.ranges, header.range_count).await?))
@@ -133,7 +153,13 @@ async fn send_message<M: Machine>(
 }
 
 pub(crate) async fn sendmsg<M: Machine>(call: &Call<'_, M>) -> Done {
-    send_message(call, &socket_file(call)?, call.arg(1), message_flags(call, 2)).await
+    let (left, target) = (call.kept.decoded.take_transfer(), socket_file(call)?);
+    let flags = message_flags(call, 2);
+    match left {
+        // A message that was tried has no address and no control messages.
+        Some(transfer) => send(call, &target, transfer.buffer, Sending::to(None, flags)).await,
+        None => send_message(call, &target, call.arg(1), flags).await,
+    }
 }
 
 /// Bytes of struct mmsghdr, whose last word is the count of bytes.
