@@ -49,7 +49,10 @@ impl<M: Machine> Memory<M> {
         regions.check_cuts(&range)?;
         let length = range.end - range.start;
         self.map.protect(range.start, length, protection(rights), false).await.map_err(map_error)?;
-        regions.update(range, |region| region.rights = rights);
+        regions.update(range.clone(), |region| region.rights = rights);
+        // Locked pages that could not be reached may be by now.
+        let locked = regions.touching(range.clone()).any(|region| region.locked);
+        self.keep_locked(locked, range).await;
         Ok(())
     }
 
@@ -116,7 +119,9 @@ impl<M: Machine> Memory<M> {
             if grown.is_ok() {
                 regions.update(kept.clone(), |_| ());
                 if more > 0 {
-                    regions.replace(moved(&region, kept.end, kept.end..kept.end + more));
+                    let more = kept.end..kept.end + more;
+                    regions.replace(moved(&region, kept.end, more.clone()));
+                    self.keep_locked(region.locked, more).await;
                 }
                 return Ok(old);
             }
@@ -124,7 +129,9 @@ impl<M: Machine> Memory<M> {
                 return Err(Error::ENOMEM);
             }
         }
-        self.relocate(&mut regions, &region, kept, new_length, how).await
+        let target = self.relocate(&mut regions, &region, kept, new_length, how).await?;
+        self.keep_locked(region.locked, target..target + new_length).await;
+        Ok(target)
     }
 
     /// Maps `more` bytes at `end`, which continue `region`.
@@ -284,8 +291,9 @@ impl<M: Machine> Memory<M> {
     }
 
     /// Locks or unlocks a range (mlock(2), munlock(2)). The pages of a locked range are brought in
-    /// by this call. `ENOMEM` if a part is not mapped or the limit is exceeded, `EPERM` if the
-    /// process may not lock memory.
+    /// by this call, and stay in memory. `ENOMEM` if a part is not mapped or cannot be reached, or
+    /// the limit is exceeded, `EPERM` if the process may not lock memory, `EAGAIN` if there is not
+    /// so much memory.
     pub async fn lock(
         &self,
         address: u64,
@@ -329,8 +337,8 @@ impl<M: Machine> Memory<M> {
             let Some(range) = next else { return Ok(()) };
             from = range.end;
             match self.lock_range(range, current, limits, true).await {
-                // `ENOMEM`: another thread has unmapped the range meanwhile.
-                Err(Error::ENOMEM) => {}
+                // Another thread has unmapped the range meanwhile, or its pages cannot be brought in.
+                Err(Error::ENOMEM | Error::EAGAIN) => {}
                 done => done?,
             }
         }
@@ -356,16 +364,24 @@ impl<M: Machine> Memory<M> {
         }
         regions.check_cuts(&range)?;
         regions.update(range.clone(), |region| region.locked = lock);
-        drop(regions);
-        let mut from = range.start;
-        while lock && from < range.end {
-            let next = self.regions.lock().await.first_touching(from..range.end);
-            let Some(region) = next else { break };
-            let part = region.range.start.max(from)..region.range.end.min(range.end);
-            from = part.end;
-            self.populate(part, region.rights).await;
+        // The table stays locked, so that what another thread unlocks is not kept afterwards.
+        let (start, length) = (range.start, range.end - range.start);
+        match lock {
+            true if range.is_empty() => Ok(()),
+            true => self.map.wire_rest(start, length).await.map_err(|error| match error {
+                KernError::ResourceShortage => Error::EAGAIN,
+                _ => Error::ENOMEM,
+            }),
+            false => self.map.unwire_parts(start, length).await.map_err(map_error),
         }
-        Ok(())
+    }
+
+    /// Keeps the pages of a range in memory if it is locked, as far as they can be brought in.
+    pub(super) async fn keep_locked(&self, locked: bool, range: Range<u64>) {
+        if locked {
+            // A mapping that is locked need not have all its pages.
+            let _ = self.map.wire_rest(range.start, range.end - range.start).await;
+        }
     }
 }
 

@@ -68,7 +68,7 @@ pub struct NewMapping<'a> {
     pub grows_down: bool,
     /// Whether the call brings the pages into memory (MAP_POPULATE).
     pub populate: bool,
-    /// Whether the pages stay in memory (MAP_LOCKED).
+    /// Whether the pages are brought in and stay in memory (MAP_LOCKED).
     pub locked: bool,
 }
 
@@ -302,9 +302,9 @@ impl<M: Machine> Memory<M> {
         });
         // From now on the region is counted.
         drop(writing);
-        let wanted = new.populate || new.locked || lock_new;
+        self.keep_locked(new.locked || lock_new, address..address + length).await;
         drop(regions);
-        if wanted {
+        if new.populate {
             self.populate(address..address + length, new.rights).await;
         }
         Ok(address)
@@ -412,7 +412,9 @@ impl<M: Machine> Memory<M> {
         let request = MapRequest::anonymous(length).at(Placement::Fixed(range.start));
         self.map.map(&request).await.map_err(map_error)?;
         let rights = Rights { read: true, write: true, execute: false };
-        regions.replace(Region { kind: RegionKind::Heap, ..Region::zeros(range, rights) });
+        let (kind, locked) = (RegionKind::Heap, regions.lock_future());
+        regions.replace(Region { kind, locked, ..Region::zeros(range.clone(), rights) });
+        self.keep_locked(locked, range).await;
         Ok(())
     }
 
@@ -444,11 +446,13 @@ impl<M: Machine> Memory<M> {
         if stack.end - start > limit || start < guard_end {
             return;
         }
-        let rights = regions.at(stack.start).map(|region| region.rights).unwrap_or_default();
+        let (rights, locked) =
+            regions.at(stack.start).map(|region| (region.rights, region.locked)).unwrap_or_default();
         let mut request = MapRequest::anonymous(stack.start - start).at(Placement::Fixed(start));
         request.protection = protection(rights);
         if self.map.map(&request).await.is_ok() {
             regions.extend_down(stack.start, start);
+            self.keep_locked(locked, start..stack.start).await;
         }
     }
 

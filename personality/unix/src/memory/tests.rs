@@ -278,6 +278,57 @@ fn madvise_and_limits_follow_the_manual() {
 }
 
 #[test]
+fn locked_pages_stay_in_memory() {
+    with_memory(|memory, limits| async move {
+        let wired = || memory.map().vm().statistics().wired;
+        let map = async |new: NewMapping<'static>| memory.map_new(&new, &limits).await.unwrap();
+        let lock = async |at, length, lock| memory.lock(at, length, lock, &limits, true).await;
+        let at = map(anonymous(Place::Fixed(0x40_0000), 4 * PAGE)).await;
+        assert_eq!(lock(at + PAGE, 2 * PAGE, true).await, Ok(()));
+        assert_eq!(lock(at, 2 * PAGE, true).await, Ok(()), "a page twice");
+        assert_eq!(wired(), 3);
+        assert_eq!(lock(at + PAGE, PAGE, false).await, Ok(()), "once is enough");
+        assert_eq!(lock(at + PAGE, 0, true).await, Ok(()));
+        assert_eq!(wired(), 2);
+        memory.remap(at + 2 * PAGE, PAGE, 3 * PAGE, Move::Anywhere, &limits).await.unwrap();
+        assert_eq!(wired(), 4);
+        memory.unmap(at, PAGE).await.unwrap();
+        assert_eq!(wired(), 3);
+        assert_eq!(memory.lock_all(false, false, &limits, true).await, Ok(()));
+        assert_eq!(wired(), 0);
+        // What cannot be reached is locked when it can.
+        let none = Rights { read: false, write: false, execute: false };
+        let hidden = map(NewMapping { rights: none, ..anonymous(Place::Fixed(0x80_0000), PAGE) }).await;
+        assert_eq!(lock(hidden, PAGE, true).await, Err(Error::ENOMEM));
+        assert_eq!(wired(), 0);
+        memory.protect(hidden, PAGE, RW).await.unwrap();
+        assert_eq!(wired(), 1);
+        assert_eq!(lock(hidden, PAGE, false).await, Ok(()));
+        let huge = map(anonymous(Place::Fixed(0x1000_0000), 1024 * PAGE)).await;
+        assert_eq!(lock(huge, 1024 * PAGE, true).await, Err(Error::EAGAIN), "there is no such memory");
+        memory.unmap(huge, 1024 * PAGE).await.unwrap();
+        assert_eq!(wired(), 0);
+        // New mappings, heaps and stacks.
+        assert_eq!(memory.lock_all(false, true, &limits, true).await, Ok(()));
+        let stack = NewMapping { grows_down: true, ..anonymous(Place::Fixed(0x4000_0000), PAGE) };
+        let stack = map(stack).await;
+        assert_eq!(wired(), 1);
+        memory.resolve(stack - 2 * PAGE, Protection::WRITE).await.unwrap();
+        assert_eq!(wired(), 3);
+        memory.regions.lock().await.break_start = 0x60_0000;
+        memory.regions.lock().await.break_end = 0x60_0000;
+        assert_eq!(memory.set_break(0x60_0000 + PAGE, &limits).await, 0x60_0000 + PAGE);
+        assert_eq!(wired(), 4);
+        // A child has no locks, and the parent keeps what it copies for itself.
+        let child = Memory::fork(&memory, &account()).await.unwrap();
+        memory.copy_out(stack, b"new").await.unwrap();
+        assert_eq!(wired(), 4);
+        assert_eq!(child.read(stack).await, Ok(*b"\0\0\0"));
+        assert_eq!(child.regions.lock().await.usage().locked, 0);
+    });
+}
+
+#[test]
 fn buffers_cross_pages_and_ranges() {
     with_memory(|memory, limits| async move {
         let at = 0x40_0000;

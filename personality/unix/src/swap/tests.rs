@@ -316,6 +316,28 @@ fn priorities_say_which_area_is_used_first() {
     });
 }
 
+#[test]
+fn wired_pages_do_not_go_to_swap_space() {
+    let system = System::new(64, &[200]);
+    assert_eq!(system.on("/vda", None), Ok(()));
+    let map = system.map();
+    let (wired, pages) = (16, 100);
+    system.machine.block_on(async {
+        map.allocate(Placement::Fixed(BASE), pages * PAGE).await.unwrap();
+        map.wire_rest(BASE, wired * PAGE).await.unwrap();
+        for page in 0..pages {
+            map.copyout(BASE + page * PAGE, &page.to_le_bytes()).await.unwrap();
+        }
+        assert_eq!(map.paged_out_pages(BASE, BASE + wired * PAGE).await, 0);
+        assert!(map.paged_out_pages(BASE, BASE + pages * PAGE).await >= (pages - 64) as _);
+        map.unwire_parts(BASE, pages * PAGE).await.unwrap();
+        for page in wired..pages {
+            map.copyout(BASE + page * PAGE, &page.to_le_bytes()).await.unwrap();
+        }
+        assert!(map.paged_out_pages(BASE, BASE + wired * PAGE).await > 0);
+    });
+}
+
 /// A task of the model, with the first word of each page that it has.
 struct Task {
     map: Arc<VmMap<Simulated>>,

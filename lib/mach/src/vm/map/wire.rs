@@ -2,6 +2,9 @@
 //! wait for a pager.
 
 use alloc::sync::Arc;
+use core::ops::Range;
+
+use macadamia_sync::Turns;
 
 use super::super::fault;
 use super::super::object::{Backing, VmObject};
@@ -13,6 +16,9 @@ use crate::{KernError, KernResult};
 /// How often the pages of a range are brought in before the range counts as too large to be
 /// resident as a whole.
 const ROUNDS: usize = 8;
+
+/// How many pages are brought in before other work has its turn.
+const TURN: u32 = 64;
 
 impl<M: Machine> VmMap<M> {
     /// Keeps the pages of a range in memory until [`unwire`](Self::unwire) has been called as
@@ -35,10 +41,11 @@ impl<M: Machine> VmMap<M> {
         for _ in 0..ROUNDS {
             // The pages are brought in one by one, and then wired in one step if they are all still
             // there.
-            let mut at = start;
+            let (mut at, mut turns) = (start, Turns::every(TURN));
             while at < end {
                 let access = self.wiring_access(at).await?;
                 self.fault(at, access).await?;
+                turns.step().await;
                 at += PAGE_SIZE;
             }
             if self.wire_resident(start, end).await? {
@@ -46,6 +53,51 @@ impl<M: Machine> VmMap<M> {
             }
         }
         Err(KernError::ResourceShortage)
+    }
+
+    /// Wires, once, the parts of a range that are mapped and not wired yet, as far as that is
+    /// possible: what cannot be wired keeps no other entry from it.
+    ///
+    /// # Errors
+    /// The first error of [`wire`](Self::wire).
+    pub async fn wire_rest(&self, start: u64, size: u64) -> KernResult {
+        let (mut start, end) = page_range(start, size)?;
+        let mut result = Ok(());
+        while let Some(part) = self.part(start, end, false).await? {
+            result = result.and(self.wire(part.start, part.end - part.start).await);
+            start = part.end;
+        }
+        result
+    }
+
+    /// Ends one wiring of each part of a range that is wired.
+    ///
+    /// # Errors
+    /// `InvalidArgument`. `ResourceShortage`: a part may still be wired.
+    pub async fn unwire_parts(&self, start: u64, size: u64) -> KernResult {
+        let (mut start, end) = page_range(start, size)?;
+        while let Some(part) = self.part(start, end, true).await? {
+            // Another thread may have unmapped the part meanwhile.
+            match self.unwire(part.start, part.end - part.start).await {
+                Err(KernError::InvalidAddress) => {}
+                done => done?,
+            }
+            start = part.end;
+        }
+        Ok(())
+    }
+
+    /// The first part of a range that lies in one entry, which is wired or is not.
+    async fn part(&self, start: u64, end: u64, wired: bool) -> KernResult<Option<Range<u64>>> {
+        let state = self.look().await?;
+        let mut next = state.entries.find_at_or_after(start);
+        while let Some(id) = next.filter(|&id| state.entries.start(id) < end) {
+            if (state.entries.get(id).wired > 0) == wired {
+                return Ok(Some(state.entries.start(id).max(start)..state.entries.end(id).min(end)));
+            }
+            next = state.entries.next(id);
+        }
+        Ok(None)
     }
 
     /// Ends one wiring of a range.

@@ -622,6 +622,26 @@ fn wired_pages_stay_and_are_counted() {
 }
 
 #[test]
+fn the_parts_of_a_range_that_can_be_are_wired_once() {
+    let system = System::new(16);
+    let map = system.map();
+    system.run(async {
+        let wired = || system.vm().statistics().wired;
+        allocate(&map, BASE, 2).await.unwrap();
+        allocate(&map, BASE + 3 * PAGE_SIZE, 3).await.unwrap();
+        map.protect(BASE + PAGE_SIZE, PAGE_SIZE, Protection::NONE, false).await.unwrap();
+        map.wire(BASE + 4 * PAGE_SIZE, PAGE_SIZE).await.unwrap();
+        assert_eq!(map.wire_rest(BASE, 6 * PAGE_SIZE).await, Err(KernError::ProtectionFailure));
+        assert_eq!(wired(), 4);
+        assert_eq!(map.wire_rest(BASE + 3 * PAGE_SIZE, 3 * PAGE_SIZE).await, Ok(()));
+        assert_eq!(map.unwire_parts(BASE + PAGE_SIZE, 4 * PAGE_SIZE).await, Ok(()));
+        assert_eq!(wired(), 2);
+        assert_eq!(map.unwire_parts(BASE, 8 * PAGE_SIZE).await, Ok(()));
+        assert_eq!(wired(), 0);
+    });
+}
+
+#[test]
 fn a_map_can_have_very_many_entries() {
     const ENTRIES: u64 = 1 << 16;
     let system = System::new(8);
