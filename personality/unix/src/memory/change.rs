@@ -337,7 +337,7 @@ impl<M: Machine> Memory<M> {
             let Some(range) = next else { return Ok(()) };
             from = range.end;
             match self.lock_range(range, current, limits, true).await {
-                // Another thread has unmapped the range meanwhile, or its pages cannot be brought in.
+                // Another thread has unmapped the range meanwhile, or not all pages can be there.
                 Err(Error::ENOMEM | Error::EAGAIN) => {}
                 done => done?,
             }
