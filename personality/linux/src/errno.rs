@@ -20,6 +20,7 @@ pub fn number(error: Error) -> i32 {
         Error::EACCES => 13,
         Error::EFAULT => 14,
         Error::ENOTBLK => 15,
+        Error::EBADR => 53,
         Error::EBUSY => 16,
         Error::EEXIST => 17,
         Error::EXDEV => 18,

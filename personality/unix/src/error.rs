@@ -35,6 +35,7 @@ errors! {
     EAGAIN "Resource unavailable, try again",
     EALREADY "Connection already in progress",
     EBADF "Bad file descriptor",
+    EBADR "Invalid request descriptor",
     EBUSY "Device or resource busy",
     ECANCELED "Operation canceled",
     ECHILD "No child processes",

@@ -56,6 +56,43 @@ fn files_last() {
 }
 
 #[test]
+fn extents_are_where_the_data_are() {
+    for block in ["1024", "4096"] {
+        let disk = mkfs(16, &["-b", block]);
+        let w = mount(&disk, false).unwrap();
+        let pattern: Vec<u8> = (0..100_000_u32).map(|at| ((at / 7) | 1) as u8).collect();
+        w.put("/f", &pattern);
+        let file = w.open("/f", READ_WRITE).unwrap();
+        now(file.allocate(&w.caller(), 204_800, 20_480, false, false)).unwrap();
+        now(file.truncate(&w.caller(), 400_000)).unwrap();
+        let append = w.open("/f", OpenFlags::WRITE | OpenFlags::APPEND).unwrap();
+        assert_eq!(w.write(&append, b"the end"), Ok(7));
+        let (device, extents) = now(file.location().unwrap().vnode.extents()).unwrap();
+        assert!(device.partition.is_none());
+        let content = w.cat("/f").unwrap();
+        let mut found = vec![0; content.len().next_multiple_of(4096)];
+        let mut end = 0;
+        for extent in &extents {
+            assert!(extent.offset >= end && extent.length > 0, "{extents:?}");
+            end = extent.offset + extent.length;
+            let place = extent.place as usize..(extent.place + extent.length) as usize;
+            if !extent.is_unwritten {
+                found[extent.offset as usize..end as usize]
+                    .copy_from_slice(&disk.0.lock().unwrap().data[place]);
+            }
+        }
+        assert!(found[..content.len()] == content);
+        assert!(extents.iter().any(|it| it.is_unwritten && it.offset <= 204_800), "{extents:?}");
+        let block: u64 = block.parse().unwrap();
+        assert_eq!(end, 400_007_u64.next_multiple_of(block), "the last block as a whole");
+        let directory = now(w.caller().find(&At::Current, b"/", true)).unwrap().location.vnode;
+        assert_eq!(now(directory.extents()).err(), Some(Error::EOPNOTSUPP));
+        drop((file, append, directory));
+        self::end(w, &disk);
+    }
+}
+
+#[test]
 fn a_file_without_a_name_is_freed_when_it_is_closed() {
     let disk = mkfs(16, &[]);
     let w = mount(&disk, false).unwrap();

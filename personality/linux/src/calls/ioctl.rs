@@ -3,6 +3,7 @@
 use super::console;
 use super::descriptor::{change_signals, file, insert, owner_number, set_owner};
 use super::disk;
+use super::fiemap::{self, FIEMAP};
 use super::interface;
 use super::rtc;
 use crate::call::{Call, Done};
@@ -119,6 +120,10 @@ pub(crate) async fn ioctl<M: Machine>(call: &Call<'_, M>) -> Done {
         FIONREAD => {
             let count = readable(&file).await?;
             call.write(call.arg(2), &(count.min(i32::MAX as usize) as u32).to_le_bytes()).await?;
+        }
+        FIEMAP if matches!(file.file_type(), FileType::Regular | FileType::Directory) => {
+            let vnode = file.location().map(|location| location.vnode.clone());
+            return fiemap::request(call, &vnode.ok_or(Error::EOPNOTSUPP)?).await;
         }
         // No file system here lets files share their storage.
         FICLONE | FICLONERANGE if file.file_type() == FileType::Regular => {

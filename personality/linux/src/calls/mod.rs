@@ -5,6 +5,7 @@ mod capability;
 mod console;
 mod descriptor;
 pub(crate) mod disk;
+mod fiemap;
 mod futex;
 mod inotify;
 mod interface;

@@ -52,6 +52,32 @@ fn a_descriptor_that_only_names_a_file_serves_calls_on_names_alone() {
 }
 
 #[test]
+fn the_places_of_data_are_asked_for_as_the_manual_says() {
+    const FIEMAP: u64 = 0xc020_660b;
+    let world = World::new();
+    world.install("/file", 0o644, b"text");
+    run_in(&world, async |p| {
+        let path = p.string(DATA, "/file").await?;
+        assert_eq!(p.call(2, &[path, 0]).await?, 0);
+        let at = DATA + 0x100;
+        for (words, result, case) in [
+            ([0, 0, 0, 1], EINVAL, "no bytes"),
+            ([1 << 63, 1, 0, 1], -27, "EFBIG"),
+            ([0, 1, 0, u64::from(u32::MAX)], EINVAL, "extents that are more than all addresses"),
+            ([0, 1, 7, 1], -53, "EBADR: attributes"),
+            ([0, 1, 1, 1], -95, "EOPNOTSUPP: a file in memory"),
+        ] {
+            p.store(at, &bytes(&words)).await?;
+            assert_eq!(p.call(16, &[0, FIEMAP, at]).await?, result, "{case}");
+            if result == -53 {
+                assert_eq!(p.load_u32(at + 16).await?, 2, "the flags that there are not");
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn vmsplice_does_not_wait_if_it_must_not() {
     run(async |p| {
         assert_eq!(p.call(293, &[DATA, 0]).await?, 0);

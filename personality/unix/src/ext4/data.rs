@@ -17,11 +17,10 @@
 //! is there.
 
 use super::Ext4;
-use crate::disk::Disk;
-use crate::swap::Extent;
+use crate::disk::Device;
 use crate::sync::SpinLock;
 use crate::v9fs::Fid;
-use crate::vfs::{PAGE_SIZE, Store};
+use crate::vfs::{Extent, PAGE_SIZE, Store};
 use crate::{BoxFuture, Error, Result};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -323,42 +322,40 @@ impl Data {
         Ok(place.map(|place| Space { length, place, is_new }))
     }
 
-    /// Where the whole pages of the file are; holes are in no extent. `EINVAL`: not as pages.
-    pub(super) async fn extents(&self) -> Result<(Arc<Disk>, Vec<Extent>)> {
+    /// Where the file's data are on its disk or partition; holes are in no extent.
+    pub(super) async fn extents(&self) -> Result<(Device, Vec<Extent>)> {
         let file_system = self.file_system.upgrade().ok_or(Error::EIO)?;
         let _using = self.using.read().await;
-        let (end, mut offset, mut extents) =
-            (self.size().min(u64::from(u32::MAX) * PAGE) / PAGE * PAGE, 0, Vec::<Extent>::new());
+        // The last block is the file's as a whole.
+        let end = self.size().next_multiple_of(PAGE);
+        let (mut offset, mut extents) = (0, Vec::<Extent>::new());
         while offset < end {
             let call = Call::Map { fid: self.fid.number, offset, length: end - offset };
-            let mapped = match file_system.session.call(&call).await?.read(Body::mapped) {
-                Err(Error::EOPNOTSUPP) => return Err(Error::EINVAL),
-                mapped => mapped?,
-            };
-            let (length, place) = match mapped {
-                Mapped::Hole { length } => (length, None),
-                Mapped::Unwritten { length, place } | Mapped::Data { length, place } => (length, Some(place)),
-            };
-            let length = length.min(end - offset) / PAGE * PAGE;
+            let (length, place, is_unwritten) =
+                match file_system.session.call(&call).await?.read(Body::mapped)? {
+                    Mapped::Hole { length } => (length, None, false),
+                    Mapped::Unwritten { length, place } => (length, Some(place), true),
+                    Mapped::Data { length, place } => (length, Some(place), false),
+                };
+            let length = length.min(end - offset);
             if length == 0 {
-                return Err(Error::EINVAL);
+                return Err(Error::EIO);
             }
             if let Some(place) = place {
-                let place = on_disk(&file_system, place, length).await?.ok_or(Error::EINVAL)?;
-                let (first, pages) = ((offset / PAGE) as u32, (length / PAGE) as u32);
                 match extents.last_mut() {
                     Some(last)
-                        if last.first + last.pages == first
-                            && last.place + u64::from(last.pages) * PAGE == place =>
+                        if last.offset + last.length == offset
+                            && last.place + last.length == place
+                            && last.is_unwritten == is_unwritten =>
                     {
-                        last.pages += pages;
+                        last.length += length;
                     }
-                    _ => extents.push(Extent { first, pages, place }),
+                    _ => extents.push(Extent { offset, length, place, is_unwritten }),
                 }
             }
             offset += length;
         }
-        Ok((file_system.disk.disk.clone(), extents))
+        Ok((file_system.disk.clone(), extents))
     }
 
     async fn read_to(&self, offset: u64, frames: &[Frame]) -> Result<Option<usize>> {

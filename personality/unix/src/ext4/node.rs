@@ -3,14 +3,13 @@
 use super::Ext4;
 use super::data::Data;
 use super::extended::{AttributeNames, Lists};
-use crate::disk::{Disk, SECTOR};
-use crate::swap::Extent;
+use crate::disk::{Device, SECTOR};
 use crate::sync::{Mutex, SpinLock};
 use crate::v9fs::{Fid, metadata, type_of};
 use crate::vfs::{
-    AccessList, AttributeChange, AttributeCondition, DirectoryEntry, FileMemory, FileSystem, FileType, Hooks,
-    Link, ListKind, Metadata, Mode, NewAttributes, NewNode, PAGE_SIZE, RenameEnd, SetTime, Vnode, VnodeRef,
-    WriteAt,
+    AccessList, AttributeChange, AttributeCondition, DirectoryEntry, Extent, FileMemory, FileSystem,
+    FileType, Hooks, Link, ListKind, Metadata, Mode, NewAttributes, NewNode, PAGE_SIZE, RenameEnd, SetTime,
+    Vnode, VnodeRef, WriteAt,
 };
 use crate::{AttemptError, Error, MaybeReady, Result, Timestamp, UserBuffer};
 use alloc::sync::{Arc, Weak};
@@ -712,10 +711,10 @@ impl Vnode for Node {
         MaybeReady::pending(self.seek(offset, hole))
     }
 
-    fn extents(&self) -> MaybeReady<'_, Result<(Arc<Disk>, Vec<Extent>)>> {
+    fn extents(&self) -> MaybeReady<'_, Result<(Device, Vec<Extent>)>> {
         MaybeReady::pending(async move {
             self.synchronize().await?;
-            self.regular.as_ref().ok_or(Error::EINVAL)?.data.extents().await
+            self.regular.as_ref().ok_or(Error::EOPNOTSUPP)?.data.extents().await
         })
     }
 

@@ -14,7 +14,7 @@ use mach::machine::Frame;
 
 /// Pages of an area that are one after the other on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub(super) struct Extent {
     /// The number of the first page in the area.
     pub first: u32,
     /// How many there are.

@@ -7,7 +7,7 @@ use super::{AREAS, FIRST_PRIORITY, PAGE, PAGE_BITS, Swap};
 use crate::disk::Disk;
 use crate::file::OpenFile;
 use crate::sync::SpinLock;
-use crate::vfs::{At, Caller, FileType, Mode, OpenFlags, VnodeRef};
+use crate::vfs::{self, At, Caller, FileType, Mode, OpenFlags, VnodeRef};
 use crate::{AttemptError, Bytes, Error, Result, UserBuffer};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -362,8 +362,13 @@ impl Caller<'_> {
         if vnode.hooks().is_some_and(|hooks| hooks.has_writers() || hooks.is_executing()) {
             return Err(Error::ETXTBSY);
         }
-        let (disk, extents) = vnode.extents().await?;
-        Ok(Candidate { bytes: vnode.size(), file, source, disk, extents })
+        let (device, extents) = match vnode.extents().await {
+            Err(Error::EOPNOTSUPP) => return Err(Error::EINVAL),
+            found => found?,
+        };
+        let (disk, bytes) = (device.disk.clone(), vnode.size());
+        let extents = pages(device.range(), bytes, &extents)?;
+        Ok(Candidate { bytes, file, source, disk, extents })
     }
 
     /// `EBUSY` if a file system on these bytes of the disk is mounted, or another area is there.
@@ -380,6 +385,31 @@ impl Caller<'_> {
             false => Ok(()),
         }
     }
+}
+
+/// The whole pages of a file of `size` bytes, whose file system is in `range` of a disk. `EINVAL`:
+/// they are not as pages there.
+fn pages(range: Range<u64>, size: u64, extents: &[vfs::Extent]) -> Result<Vec<Extent>> {
+    let end = size.min(u64::from(u32::MAX) * PAGE) / PAGE * PAGE;
+    let mut pages = Vec::<Extent>::new();
+    for extent in extents.iter().filter(|extent| extent.offset < end) {
+        let (offset, length) = (extent.offset, extent.length.min(end - extent.offset));
+        let place = range.start.checked_add(extent.place).filter(|place| place + length <= range.end);
+        let place = place.ok_or(Error::EIO)?;
+        if ![offset, length, place].iter().all(|it| it.is_multiple_of(PAGE)) {
+            return Err(Error::EINVAL);
+        }
+        let (first, count) = ((offset / PAGE) as u32, (length / PAGE) as u32);
+        match pages.last_mut() {
+            Some(last)
+                if last.first + last.pages == first && last.place + u64::from(last.pages) * PAGE == place =>
+            {
+                last.pages += count;
+            }
+            _ => pages.push(Extent { first, pages: count, place }),
+        }
+    }
+    Ok(pages)
 }
 
 /// What an area would be that is this file.

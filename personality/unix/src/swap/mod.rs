@@ -22,7 +22,6 @@ mod slots;
 #[cfg(test)]
 mod tests;
 
-pub use area::Extent;
 pub use calls::{Log, SwapFlags};
 pub use header::{Header, Refused};
 pub use pager::SwapSpace;

@@ -44,8 +44,8 @@ pub use seals::{SealFlags, Seals};
 pub use tree::{MountTree, Propagation};
 pub(crate) use vnode::Attachment;
 pub use vnode::{
-    AttributeCondition, FileSystem, Hooks, Link, NewAttributes, NewNode, Opened, RenameEnd, Vnode, VnodeRef,
-    WriteAt, same,
+    AttributeCondition, Extent, FileSystem, Hooks, Link, NewAttributes, NewNode, Opened, RenameEnd, Vnode,
+    VnodeRef, WriteAt, same,
 };
 pub use walk::{Found, LINKS_MAXIMUM, Restrictions};
 

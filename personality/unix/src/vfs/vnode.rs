@@ -7,10 +7,9 @@ use super::metadata::{AttributeChange, DirectoryEntry, FileSystemStatus, FileTyp
 use super::mount::Location;
 use super::seals::{SealFlags, Seals};
 use crate::account::Account;
-use crate::disk::Disk;
+use crate::disk::Device;
 use crate::file::{FileObject, LockTable};
 use crate::process_context::ProcessContext;
-use crate::swap::Extent;
 use crate::sync::SpinLock;
 use crate::{AttemptError, Error, MaybeReady, Result, UserBuffer};
 use alloc::boxed::Box;
@@ -243,6 +242,19 @@ impl Opened {
     }
 }
 
+/// Bytes of a file that are one after the other on its disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Where they are in the file.
+    pub offset: u64,
+    /// How many there are: whole blocks of the file system, also at the file's end.
+    pub length: u64,
+    /// Where the first one is, from the start of the disk or partition.
+    pub place: u64,
+    /// Whether the file has zeros there until it is written.
+    pub is_unwritten: bool,
+}
+
 /// A file of a file system. Permissions, limits and read-only mounts have been checked by the
 /// caller (`vfs`); names are single components other than `.` and `..`.
 ///
@@ -473,11 +485,12 @@ pub trait Vnode: Any + Send + Sync {
         })
     }
 
-    /// Where the whole pages of a regular file are on a disk, for a swap area. What was written to
-    /// the file is there. The answer is true as long as nothing changes the file's data, size or
-    /// space. Holes are in no extent. `EINVAL`: the file is on no disk, or not as pages.
-    fn extents(&self) -> MaybeReady<'_, Result<(Arc<Disk>, Vec<Extent>)>> {
-        MaybeReady::ready(Err(Error::EINVAL))
+    /// The disk or partition of a regular file, and where the file's data are on it, in the order
+    /// of their offsets; holes are in no extent. What was written to the file is there. The answer
+    /// is true as long as nothing changes the file's data, size or space. `EOPNOTSUPP`: the file is
+    /// on no disk.
+    fn extents(&self) -> MaybeReady<'_, Result<(Device, Vec<Extent>)>> {
+        MaybeReady::ready(Err(Error::EOPNOTSUPP))
     }
 
     /// Waits until all that was written to the file is on stable storage.
