@@ -36,6 +36,9 @@ pub struct State {
     /// Whether a write has failed for that.
     pub has_refused: bool,
     pub read_only: bool,
+    /// How often the disk was read and written.
+    pub reads: u64,
+    pub writes: u64,
 }
 
 /// A disk in memory.
@@ -69,6 +72,7 @@ impl Disk {
 impl BlockIo for Disk {
     fn write(&mut self, buffer: &[u8], sector: SectorId, count: u32) -> Ext4Result<()> {
         let mut state = self.0.lock().unwrap();
+        state.writes += 1;
         let start = sector.as_usize()? * SECTOR;
         assert_eq!(buffer.len(), count as usize * SECTOR);
         if let Some(left) = state.writes_left {
@@ -84,7 +88,8 @@ impl BlockIo for Disk {
     }
 
     fn read(&mut self, buffer: &mut [u8], sector: SectorId, _count: u32) -> Ext4Result<()> {
-        let state = self.0.lock().unwrap();
+        let mut state = self.0.lock().unwrap();
+        state.reads += 1;
         let start = sector.as_usize()?.checked_mul(SECTOR).ok_or(Ext4Error::io())?;
         let place = start.checked_add(buffer.len()).and_then(|end| state.data.get(start..end));
         buffer.copy_from_slice(place.ok_or(Ext4Error::io())?);

@@ -203,11 +203,8 @@ impl<B: BlockIo> Jbd2Dev<B> {
     fn enqueue_journal_update(
         &mut self,
         update: Jbd2Update,
-        transaction_capacity: usize,
     ) -> Ext4Result<()> {
         self.ensure_not_aborted("jbd2:write_after_abort")?;
-        let revoke_records_per_block = self.journal_revoke_records_per_block()?;
-        let reserved_buffer_credits = self.reserved_buffer_credits()?;
 
         if let Some(handle) = self.active_handle.as_mut() {
             if !handle.touched_metadata_blocks.contains(&update.0) {
@@ -236,6 +233,9 @@ impl<B: BlockIo> Jbd2Dev<B> {
             return Ok(());
         }
 
+        let revoke_records_per_block = self.journal_revoke_records_per_block()?;
+        let reserved_buffer_credits = self.reserved_buffer_credits()?;
+        let transaction_capacity = self.journal_transaction_capacity()?;
         let needs_commit = {
             let system = self.system.as_mut().ok_or_else(|| {
                 Ext4Error::journal_aborted().with_operation("jbd2:write_without_state")
@@ -1506,14 +1506,7 @@ impl<B: BlockIo> Jbd2Dev<B> {
 
         let new_buf = self.inner.buffer_for_block(block_id)?.to_vec();
         let updates = Jbd2Update(block_id, Arc::new(new_buf));
-        let transaction_capacity = match self.journal_transaction_capacity() {
-            Ok(capacity) => capacity,
-            Err(error) => {
-                self.inner.discard_held();
-                return Err(error);
-            }
-        };
-        if let Err(error) = self.enqueue_journal_update(updates, transaction_capacity) {
+        if let Err(error) = self.enqueue_journal_update(updates) {
             self.inner.discard_held();
             return Err(error);
         }
@@ -1597,29 +1590,37 @@ impl<B: BlockIo> Jbd2Dev<B> {
         Ok(())
     }
 
+    /// The journal's image of a block, if it has one that is not at its home yet.
+    fn journaled(&self, block_id: AbsoluteBN) -> Option<&Arc<Vec<u8>>> {
+        let system = self.system.as_ref().filter(|_| self.journal_use)?;
+        system
+            .running_transaction
+            .updates
+            .iter()
+            .find(|queued| queued.0 == block_id)
+            .or_else(|| Self::visible_committed_update(system, block_id))
+            .map(|update| &update.1)
+    }
+
+    /// The present contents of a block. The journal shares its image, and the device is read only
+    /// if there is none.
+    pub(crate) fn image(&mut self, block_id: AbsoluteBN) -> Ext4Result<Arc<Vec<u8>>> {
+        if let Some(image) = self.journaled(block_id) {
+            if image.len() != self.inner.block_size() as usize {
+                return Err(Ext4Error::corrupted().with_operation("jbd2:update_block_size"));
+            }
+            return Ok(image.clone());
+        }
+        let mut bytes = alloc::vec![0; self.inner.block_size() as usize];
+        self.inner.read_blocks(&mut bytes, block_id, 1)?;
+        Ok(Arc::new(bytes))
+    }
+
     /// Reads one block through the cached inner device.
     pub fn read_block(&mut self, block_id: AbsoluteBN) -> Ext4Result<()> {
-        if self.journal_use
-            && let Some(system) = self.system.as_ref()
-            && let Some(update) = system
-                .running_transaction
-                .updates
-                .iter()
-                .find(|queued| queued.0 == block_id)
-        {
-            self.inner.cache_clean_block(block_id, &update.1[..])?;
-            return Ok(());
+        if let Some(image) = self.journaled(block_id).cloned() {
+            return self.inner.cache_clean_block(block_id, &image);
         }
-        if self.journal_use
-            && let Some(update) = self
-                .system
-                .as_ref()
-                .and_then(|system| Self::visible_committed_update(system, block_id))
-        {
-            self.inner.cache_clean_block(block_id, &update.1[..])?;
-            return Ok(());
-        }
-
         self.inner.read_block(block_id)
     }
 
@@ -1645,13 +1646,23 @@ impl<B: BlockIo> Jbd2Dev<B> {
         is_metadata: bool,
         operation: impl FnOnce(&mut [u8]) -> Ext4Result<T>,
     ) -> Ext4Result<T> {
+        if self.journal_use && is_metadata {
+            // Only the image that the journal keeps is written, so the image before stays what it
+            // was until the operation has succeeded.
+            if self.inner.has_unpublished_edit() {
+                return Err(Ext4Error::busy().with_operation("device:switch_unpublished_block"));
+            }
+            let mut image = self.image(block_id)?;
+            let value = operation(Arc::make_mut(&mut image).as_mut_slice())?;
+            self.write_image(block_id, &image)?;
+            return Ok(value);
+        }
         self.read_block(block_id)?;
         // Like ext4_journal_get_write_access(), direct mode acquires the
         // rollback owner before the buffer becomes mutable. Capturing after
         // `buffer_mut()` would either observe the new image or need an
         // incoherent home-block reread.
-        if !self.journal_use
-            && is_metadata
+        if is_metadata
             && let Err(error) = self.capture_direct_preimage(block_id)
         {
             self.inner.discard_held();
@@ -1687,6 +1698,10 @@ impl<B: BlockIo> Jbd2Dev<B> {
         if buf.len() < required {
             return Err(Ext4Error::buffer_too_small(buf.len(), required));
         }
+        if count == 1 {
+            buf[..required].copy_from_slice(&self.image(block_id)?);
+            return Ok(());
+        }
 
         self.inner.read_blocks(buf, block_id, count)?;
 
@@ -1709,6 +1724,25 @@ impl<B: BlockIo> Jbd2Dev<B> {
                 buf[off..off + block_size].copy_from_slice(&update.1);
             }
         }
+        Ok(())
+    }
+
+    /// Writes a metadata block, whose image the journal shares with the caller.
+    pub(crate) fn write_image(
+        &mut self,
+        block_id: AbsoluteBN,
+        image: &Arc<Vec<u8>>,
+    ) -> Ext4Result<()> {
+        if !self.journal_use {
+            return self.write_blocks(image, block_id, 1, true);
+        }
+        self.ensure_not_aborted("jbd2:write_after_abort")?;
+        let required = self.inner.block_size() as usize;
+        if image.len() != required {
+            return Err(Ext4Error::buffer_too_small(image.len(), required));
+        }
+        self.enqueue_journal_update(Jbd2Update(block_id, image.clone()))?;
+        self.inner.discard_block(block_id);
         Ok(())
     }
 
@@ -1748,7 +1782,7 @@ impl<B: BlockIo> Jbd2Dev<B> {
             let block = buf[off..off + block_size].to_vec();
             let updates = Jbd2Update(block_id.checked_add(i)?, Arc::new(block));
 
-            self.enqueue_journal_update(updates, transaction_capacity)?;
+            self.enqueue_journal_update(updates)?;
         }
 
         Ok(())

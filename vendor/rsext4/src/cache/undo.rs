@@ -66,6 +66,11 @@ impl<K: Ord + Copy, V: Clone> UndoMap<K, V> {
         self.map.get_mut(key)
     }
 
+    /// An entry, for changes that need not be taken back.
+    pub(crate) fn peek_mut(&mut self, key: &K) -> Option<&mut V> {
+        self.map.get_mut(key)
+    }
+
     pub(crate) fn clear(&mut self) {
         if !self.before.is_empty() {
             let keys: Vec<K> = self.map.keys().copied().collect();
