@@ -231,14 +231,13 @@ impl Ext4FileSystem {
                     .map_err(|error| error.with_operation("alloc_inode:inode_bitmap"))?;
             }
 
-            // Build the candidate allocation on a temporary bitmap first. If
-            // this group cannot satisfy the complete request, leave the cached
-            // bitmap and descriptor counters untouched and try the next group.
+            // If this group cannot satisfy the complete request, its bitmap and
+            // counters stay as they were, and the next group is tried.
             self.bitmap_cache
-                .modify(block_dev, cache_key, bitmap_block, |data| {
-                    let mut candidate = data.to_vec();
+                .modify(block_dev, cache_key, bitmap_block, |candidate| {
                     // When EXT4_BG_INODE_UNINIT is set the on-disk bitmap is
                     // stale. Linux synthesizes an all-free bitmap in memory.
+                    let stale = inode_uninit.then(|| candidate.to_vec());
                     if inode_uninit {
                         candidate.fill(0);
                         // The bits after the last inode of the group are set.
@@ -255,7 +254,7 @@ impl Ext4FileSystem {
                             continue;
                         }
                         match self.inode_allocator.alloc_inode_in_group(
-                            &mut candidate,
+                            candidate,
                             group_idx,
                             &desc,
                         ) {
@@ -268,7 +267,16 @@ impl Ext4FileSystem {
                         }
                     }
                     if inodes.len() as u32 == count {
-                        data.copy_from_slice(&candidate);
+                        return;
+                    }
+                    for inode in &inodes {
+                        if let Ok((_, index)) = self.inode_allocator.global_to_group(*inode) {
+                            let bit = index.raw() as usize;
+                            candidate[bit / 8] &= !(1 << (bit % 8));
+                        }
+                    }
+                    if let Some(stale) = stale {
+                        candidate.copy_from_slice(&stale);
                     }
                 })?;
 
@@ -337,7 +345,7 @@ impl Ext4FileSystem {
                     }
                     let generation = inode.i_generation;
                     *inode = fresh;
-                    inode.i_generation = generation;
+                    inode.i_generation = generation.wrapping_add(1);
                     Ok(())
                 })?;
             }
@@ -352,18 +360,10 @@ impl Ext4FileSystem {
         &mut self,
         block_dev: &mut Jbd2Dev<B>,
     ) -> Ext4Result<InodeNumber> {
-        let ino = self
-            .alloc_inodes(block_dev, 1)?
+        self.alloc_inodes(block_dev, 1)?
             .into_iter()
             .next()
-            .ok_or(Ext4Error::no_space())?;
-        let fresh = Ext4Inode::empty_for_reuse(self.default_inode_extra_isize());
-        self.modify_inode(block_dev, ino, |inode| {
-            let generation = inode.i_generation;
-            *inode = fresh;
-            inode.i_generation = generation.wrapping_add(1);
-        })?;
-        Ok(ino)
+            .ok_or(Ext4Error::no_space())
     }
 
     /// Frees one data block given its absolute physical block number.
