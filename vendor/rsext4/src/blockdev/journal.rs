@@ -34,8 +34,25 @@ struct ActiveJournalHandle {
     revoke_credits_remaining: usize,
     transaction_credits_at_start: usize,
     touched_metadata_blocks: Vec<AbsoluteBN>,
-    queue_snapshot: Vec<Jbd2Update>,
+    /// The images that blocks had in the queue before each change of it, in order. `None`: the
+    /// block was not there.
+    queue_before: Vec<(AbsoluteBN, Option<Arc<Vec<u8>>>)>,
     revoke_snapshot: Vec<AbsoluteBN>,
+}
+
+impl ActiveJournalHandle {
+    /// Takes back the changes of the queue after the first `kept` ones.
+    fn restore_queue(&mut self, queue: &mut Vec<Jbd2Update>, kept: usize) {
+        for (block, before) in self.queue_before.drain(kept..).rev() {
+            let position = queue.iter().position(|queued| queued.0 == block);
+            match (position, before) {
+                (Some(position), Some(image)) => queue[position].1 = image,
+                (Some(position), None) => drop(queue.remove(position)),
+                (None, Some(image)) => queue.push(Jbd2Update(block, image)),
+                (None, None) => {}
+            }
+        }
+    }
 }
 
 struct ActiveDirectHandle {
@@ -220,14 +237,16 @@ impl<B: BlockIo> Jbd2Dev<B> {
                 .running_transaction
                 .revoked_blocks
                 .retain(|block| *block != update.0);
-            if let Some(existing) = system
+            let queued = system
                 .running_transaction
                 .updates
                 .iter_mut()
-                .find(|queued| queued.0 == update.0)
-            {
-                *existing = update;
+                .find(|queued| queued.0 == update.0);
+            if let Some(existing) = queued {
+                let before = core::mem::replace(existing, update);
+                handle.queue_before.push((before.0, Some(before.1)));
             } else {
+                handle.queue_before.push((update.0, None));
                 system.running_transaction.updates.push(update);
             }
             return Ok(());
@@ -1036,12 +1055,6 @@ impl<B: BlockIo> Jbd2Dev<B> {
         &mut self,
         operation: impl FnOnce(&mut Self) -> Ext4Result<T>,
     ) -> Ext4Result<T> {
-        let queue_snapshot = {
-            let system = self.system.as_ref().ok_or_else(|| {
-                Ext4Error::journal_aborted().with_operation("jbd2:nested_handle_without_state")
-            })?;
-            system.running_transaction.updates.clone()
-        };
         let revoke_snapshot = self
             .system
             .as_ref()
@@ -1055,6 +1068,7 @@ impl<B: BlockIo> Jbd2Dev<B> {
             .active_handle
             .as_ref()
             .ok_or_else(|| Ext4Error::corrupted().with_operation("jbd2:missing_active_handle"))?;
+        let queue_kept = active_handle.queue_before.len();
         let touched_metadata_snapshot = active_handle.touched_metadata_blocks.clone();
         let revoke_credits_remaining_snapshot = active_handle.revoke_credits_remaining;
 
@@ -1064,11 +1078,11 @@ impl<B: BlockIo> Jbd2Dev<B> {
                 let system = self.system.as_mut().ok_or_else(|| {
                     Ext4Error::journal_aborted().with_operation("jbd2:nested_abort_without_state")
                 })?;
-                system.running_transaction.updates = queue_snapshot;
                 system.running_transaction.revoked_blocks = revoke_snapshot;
                 let handle = self.active_handle.as_mut().ok_or_else(|| {
                     Ext4Error::corrupted().with_operation("jbd2:missing_active_handle")
                 })?;
+                handle.restore_queue(&mut system.running_transaction.updates, queue_kept);
                 handle.touched_metadata_blocks = touched_metadata_snapshot;
                 handle.revoke_credits_remaining = revoke_credits_remaining_snapshot;
                 // A nested filesystem owner restores its cache snapshot after
@@ -1086,12 +1100,6 @@ impl<B: BlockIo> Jbd2Dev<B> {
         transaction_credits_at_start: usize,
         operation: impl FnOnce(&mut Self) -> Ext4Result<T>,
     ) -> Ext4Result<T> {
-        let queue_snapshot = {
-            let system = self.system.as_ref().ok_or_else(|| {
-                Ext4Error::journal_aborted().with_operation("jbd2:handle_without_state")
-            })?;
-            system.running_transaction.updates.clone()
-        };
         let revoke_snapshot = self
             .system
             .as_ref()
@@ -1107,7 +1115,7 @@ impl<B: BlockIo> Jbd2Dev<B> {
             revoke_credits_remaining: 0,
             transaction_credits_at_start,
             touched_metadata_blocks: Vec::with_capacity(credits.metadata_blocks),
-            queue_snapshot,
+            queue_before: Vec::new(),
             revoke_snapshot,
         });
         match self.extend_transaction_credits(credits) {
@@ -1128,7 +1136,7 @@ impl<B: BlockIo> Jbd2Dev<B> {
                 Ok(value)
             }
             Err(operation_error) => {
-                let handle = self.active_handle.take().ok_or_else(|| {
+                let mut handle = self.active_handle.take().ok_or_else(|| {
                     Ext4Error::corrupted().with_operation("jbd2:missing_active_handle")
                 })?;
                 let Some(system) = self.system.as_mut() else {
@@ -1136,7 +1144,7 @@ impl<B: BlockIo> Jbd2Dev<B> {
                         Ext4Error::journal_aborted().with_operation("jbd2:abort_without_state")
                     );
                 };
-                system.running_transaction.updates = handle.queue_snapshot;
+                handle.restore_queue(&mut system.running_transaction.updates, 0);
                 system.running_transaction.revoked_blocks = handle.revoke_snapshot;
                 // The active cache may contain buffers dirtied after journal
                 // write access was acquired. They must be discarded, never
@@ -1523,13 +1531,21 @@ impl<B: BlockIo> Jbd2Dev<B> {
     /// reachable from durable filesystem metadata. Published blocks require a
     /// revoke-aware transaction instead of queue removal.
     pub(crate) fn forget_unpublished_metadata(&mut self, block_id: AbsoluteBN) {
-        if let Some(system) = self.system.as_mut() {
-            system
-                .running_transaction
-                .updates
-                .retain(|update| update.0 != block_id);
-        }
+        self.remove_from_queue(block_id);
         self.inner.discard_block(block_id);
+    }
+
+    fn remove_from_queue(&mut self, block_id: AbsoluteBN) {
+        let Some(system) = self.system.as_mut() else {
+            return;
+        };
+        let queue = &mut system.running_transaction.updates;
+        if let Some(position) = queue.iter().position(|queued| queued.0 == block_id) {
+            let Jbd2Update(block, image) = queue.remove(position);
+            if let Some(handle) = self.active_handle.as_mut() {
+                handle.queue_before.push((block, Some(image)));
+            }
+        }
     }
 
     /// Records a revoke after published metadata is detached.
@@ -1572,11 +1588,8 @@ impl<B: BlockIo> Jbd2Dev<B> {
             }
             handle.revoke_credits_remaining -= 1;
         }
+        self.remove_from_queue(block_id);
         if let Some(system) = self.system.as_mut() {
-            system
-                .running_transaction
-                .updates
-                .retain(|update| update.0 != block_id);
             if self.journal_use
                 && !system
                     .running_transaction

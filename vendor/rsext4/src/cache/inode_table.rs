@@ -194,8 +194,10 @@ impl InodeCache {
                 .iter()
                 .map(|(number, cached)| (cached.last_access, *number, cached.dirty)),
         );
+        let oldest = self.max_entries.div_ceil(4).clamp(1, by_age.len());
+        by_age.select_nth_unstable(oldest - 1);
+        by_age.truncate(oldest);
         by_age.sort_unstable();
-        by_age.truncate(self.max_entries.div_ceil(4).max(1));
         for (index, (_, number, dirty)) in by_age.into_iter().enumerate() {
             if index == 0 {
                 self.evict(block_dev, number)?;

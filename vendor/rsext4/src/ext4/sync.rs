@@ -1,4 +1,4 @@
-use super::{mkfs::write_superblock, *};
+use super::*;
 
 impl Ext4FileSystem {
     fn clean_state(superblock: &Ext4Superblock) -> u16 {
@@ -188,8 +188,18 @@ impl Ext4FileSystem {
 
     pub fn sync_superblock<B: BlockIo>(&mut self, block_dev: &mut Jbd2Dev<B>) -> Ext4Result<()> {
         self.count_free();
-        self.superblock.update_checksum();
-        write_superblock(block_dev, &self.superblock)?;
+        let block_size = self.block_size();
+        let offset = Ext4Superblock::SUPERBLOCK_OFFSET as usize;
+        let block = AbsoluteBN::new((offset / block_size) as u64);
+        let superblock = &mut self.superblock;
+        block_dev.update_block(block, true, |buffer| {
+            let bytes = buffer
+                .get_mut(offset % block_size..)
+                .filter(|bytes| bytes.len() >= Ext4Superblock::SUPERBLOCK_SIZE)
+                .ok_or_else(Ext4Error::corrupted)?;
+            crate::checksum::encode_superblock_with_checksum(superblock, bytes);
+            Ok(())
+        })?;
         self.superblock_dirty = false;
         Ok(())
     }
