@@ -162,6 +162,9 @@ pub(super) struct Data {
     places: SpinLock<Places>,
     /// Locked for writing while the file server changes data, size or space.
     using: RwLock<()>,
+    /// How many blocks of 512 bytes the file has, if the file server has said it since it changed
+    /// them.
+    blocks: SpinLock<Option<u64>>,
 }
 
 impl Data {
@@ -174,6 +177,7 @@ impl Data {
             stored: AtomicU64::new(size),
             places: SpinLock::new(Places::default()),
             using: RwLock::new(()),
+            blocks: SpinLock::new(None),
         }
     }
 
@@ -239,7 +243,14 @@ impl Data {
     pub(super) async fn alone(&self) -> WriteGuard<'_, ()> {
         let guard = self.using.write().await;
         self.forget_places();
+        self.blocks.lock().take();
         guard
+    }
+
+    /// How many blocks of 512 bytes the file has now, if the file server has said it since the last
+    /// call.
+    pub(super) fn take_blocks(&self) -> Option<u64> {
+        self.blocks.lock().take()
     }
 
     pub(super) fn forget_places(&self) {
@@ -398,8 +409,13 @@ impl Data {
             if space.is_new || size > self.stored.load(Ordering::Acquire) {
                 // The data are on the disk.
                 let (fid, length) = (self.fid.number, space.length);
-                file_system.session.perform(&Call::Written { fid, offset: at, length, size }).await?;
+                let reply = file_system.session.call(&Call::Written { fid, offset: at, length, size }).await?;
+                let blocks = reply.read(Body::size)?;
                 self.is_stored(size);
+                // Replies may be seen in another order than the server's; meanwhile blocks are only
+                // added.
+                let mut known = self.blocks.lock();
+                *known = (*known).max(Some(blocks));
             }
             let mut places = self.places.lock();
             places.version += u64::from(space.is_new);

@@ -61,6 +61,11 @@ struct Regular {
 /// The whole of a file, however long it is.
 const WHOLE: Range<u64> = 0..u64::MAX;
 
+/// The bits of a mode that are no type, and those that change the owner or the group of a program
+/// that is run.
+const PERMISSIONS: u32 = 0o7777;
+const SET_ID: u32 = 0o6000;
+
 /// How much is written in one step, for which space is reserved.
 const STEP: usize = 256 << 10;
 
@@ -414,7 +419,11 @@ impl Node {
         };
         self.file_system.change(&Call::SetAttributes { fid: self.fid(), change }).await?;
         self.were_sent(accessed, modified);
-        self.refresh_blocks().await;
+        match self.regular.as_ref().and_then(|regular| regular.data.take_blocks()) {
+            Some(blocks) => self.attributes.lock().blocks = blocks,
+            None if late.modified => self.refresh_blocks().await,
+            None => {}
+        }
         written
     }
 
@@ -512,7 +521,11 @@ impl Node {
         if modified.is_some() && is_dirty {
             self.late.lock().modified = true;
         }
-        if mode.is_some() || user.is_some() || group.is_some() {
+        let set_id = (u32::from(old.bits()) | mode.unwrap_or_default()) & SET_ID != 0;
+        if !set_id {
+            let mut attributes = self.attributes.lock();
+            attributes.mode = mode.map_or(attributes.mode, |mode| attributes.mode & !PERMISSIONS | mode);
+        } else if mode.is_some() || user.is_some() || group.is_some() {
             // The file server may have taken set-id bits away.
             let reply = self.file_system.session.call(&Call::GetAttributes { fid: self.fid() }).await?;
             self.attributes.lock().mode = reply.read(Body::attributes)?.mode;
