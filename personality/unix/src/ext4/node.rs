@@ -135,7 +135,7 @@ impl Node {
         let file_type = type_of(attributes.mode).ok_or(Error::EIO)?;
         let fid = Arc::new(fid);
         let regular = (file_type == FileType::Regular).then(|| Regular {
-            data: Arc::new(Data::new(file_system, fid.clone(), attributes.size)),
+            data: Arc::new(Data::new(file_system, fid.clone(), attributes.size, attributes.blocks)),
             memory: SpinLock::new(None),
             was_mapped: AtomicBool::new(false),
             writing: Mutex::new(()),
@@ -377,6 +377,16 @@ impl Node {
         };
         if let Ok(new) = reply.read(Body::attributes) {
             self.attributes.lock().blocks = new.blocks;
+            if let Some(regular) = &self.regular {
+                regular.data.has_blocks(new.blocks);
+            }
+        }
+    }
+
+    /// An attribute may have got a block of its own, or lost it.
+    pub(super) fn has_other_blocks(&self) {
+        if let Some(regular) = &self.regular {
+            regular.data.forget_blocks();
         }
     }
 
@@ -419,7 +429,7 @@ impl Node {
         };
         self.file_system.change(&Call::SetAttributes { fid: self.fid(), change }).await?;
         self.were_sent(accessed, modified);
-        match self.regular.as_ref().and_then(|regular| regular.data.take_blocks()) {
+        match self.regular.as_ref().and_then(|regular| regular.data.blocks()) {
             Some(blocks) => self.attributes.lock().blocks = blocks,
             None if late.modified => self.refresh_blocks().await,
             None => {}

@@ -10,10 +10,10 @@ use alloc::vec::Vec;
 use core::any::Any;
 use core::ops::Range;
 use core::time::Duration;
+use mach::machine::Frame;
 use mach::vm::{
     CopyStrategy, DataRequest, DataReturn, LockRequest, PageKind, Pager, ReturnPages, Vm, VmObject,
 };
-use mach::machine::Frame;
 use mach::{KernError, KernResult, Machine};
 
 /// Makes memory for files that programs can map.

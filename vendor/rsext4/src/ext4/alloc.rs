@@ -72,11 +72,11 @@ impl Ext4FileSystem {
             {
                 // Validate the current bitmap contents before mutating them so
                 // checksum-protected filesystems fail fast on corruption.
-                let (superblock, desc) = (self.superblock, *desc);
+                let (superblock, desc) = (&self.superblock, *desc);
                 self.bitmap_cache
                     .check_once(block_dev, cache_key, bitmap_block, |data| {
-                        let expected = ext4_block_bitmap_csum32(&superblock, data);
-                        desc.block_bitmap_csum_matches(&superblock, expected)
+                        let expected = ext4_block_bitmap_csum32(superblock, data);
+                        desc.block_bitmap_csum_matches(superblock, expected)
                     })
                     .map_err(|error| error.with_operation("alloc_blocks:block_bitmap"))?;
             }
@@ -145,17 +145,7 @@ impl Ext4FileSystem {
             };
 
             if ext4_superblock_has_metadata_csum(&self.superblock) {
-                let sb = self.superblock;
-                let updated_data = self
-                    .bitmap_cache
-                    .get(&cache_key)
-                    .ok_or(Ext4Error::corrupted())?
-                    .data
-                    .clone();
-                let desc_mut = self
-                    .get_group_desc_mut(group_idx)
-                    .ok_or(Ext4Error::corrupted())?;
-                desc_mut.update_bitmap_checksums(&sb, Some(&updated_data), None);
+                self.update_bitmap_checksum(cache_key)?;
             }
 
             if let Some(desc_mut) = self.get_group_desc_mut(group_idx) {
@@ -222,11 +212,11 @@ impl Ext4FileSystem {
             let mut alloc_error: Option<Ext4Error> = None;
 
             if ext4_superblock_has_metadata_csum(&self.superblock) && !inode_uninit {
-                let superblock = self.superblock;
+                let superblock = &self.superblock;
                 self.bitmap_cache
                     .check_once(block_dev, cache_key, bitmap_block, |data| {
-                        let expected = ext4_inode_bitmap_csum32(&superblock, data);
-                        desc.inode_bitmap_csum_matches(&superblock, expected)
+                        let expected = ext4_inode_bitmap_csum32(superblock, data);
+                        desc.inode_bitmap_csum_matches(superblock, expected)
                     })
                     .map_err(|error| error.with_operation("alloc_inode:inode_bitmap"))?;
             }
@@ -291,17 +281,7 @@ impl Ext4FileSystem {
             }
 
             if ext4_superblock_has_metadata_csum(&self.superblock) {
-                let sb = self.superblock;
-                let updated_data = self
-                    .bitmap_cache
-                    .get(&cache_key)
-                    .ok_or(Ext4Error::corrupted())?
-                    .data
-                    .clone();
-                let desc_mut = self
-                    .get_group_desc_mut(group_idx)
-                    .ok_or(Ext4Error::corrupted())?;
-                desc_mut.update_bitmap_checksums(&sb, None, Some(&updated_data));
+                self.update_bitmap_checksum(cache_key)?;
             }
 
             let ipg = self.superblock.s_inodes_per_group;
@@ -364,6 +344,22 @@ impl Ext4FileSystem {
             .into_iter()
             .next()
             .ok_or(Ext4Error::no_space())
+    }
+
+    /// Gives a group's descriptor the checksum of a bitmap that was changed.
+    fn update_bitmap_checksum(&mut self, key: CacheKey) -> Ext4Result<()> {
+        let bitmap = self.bitmap_cache.get(&key).ok_or(Ext4Error::corrupted())?;
+        let index = key.group_id.as_usize()?;
+        let desc = self.group_descs.get_mut(index).ok_or(Ext4Error::corrupted())?;
+        *self.dirty_group_descs.get_mut(index).ok_or(Ext4Error::corrupted())? = true;
+        self.superblock_dirty = true;
+        let data = Some(&bitmap.data[..]);
+        let (blocks, inodes) = match key.bitmap_type {
+            bitmap::BitmapType::Block => (data, None),
+            bitmap::BitmapType::Inode => (None, data),
+        };
+        desc.update_bitmap_checksums(&self.superblock, blocks, inodes);
+        Ok(())
     }
 
     /// Frees one data block given its absolute physical block number.
@@ -449,16 +445,7 @@ impl Ext4FileSystem {
             })?;
 
         if has_checksum {
-            let sb = self.superblock;
-            let updated_data = self
-                .bitmap_cache
-                .get(&cache_key)
-                .ok_or(Ext4Error::corrupted())?
-                .data;
-            let desc_mut = self
-                .get_group_desc_mut(group_idx)
-                .ok_or(Ext4Error::corrupted())?;
-            desc_mut.update_bitmap_checksums(&sb, Some(&updated_data), None);
+            self.update_bitmap_checksum(cache_key)?;
         }
         free_ok?;
 
@@ -516,11 +503,11 @@ impl Ext4FileSystem {
                 (gdesc.is_inode_bitmap_uninit(), *gdesc)
             };
             if !uninit {
-                let superblock = self.superblock;
+                let superblock = &self.superblock;
                 self.bitmap_cache
                     .check_once(block_dev, cache_key, bitmap_block, |data| {
-                        let expected = ext4_inode_bitmap_csum32(&superblock, data);
-                        desc.inode_bitmap_csum_matches(&superblock, expected)
+                        let expected = ext4_inode_bitmap_csum32(superblock, data);
+                        desc.inode_bitmap_csum_matches(superblock, expected)
                     })?;
             }
         }
@@ -537,17 +524,7 @@ impl Ext4FileSystem {
             })?;
 
         if ext4_superblock_has_metadata_csum(&self.superblock) {
-            let sb = self.superblock;
-            let updated_data = self
-                .bitmap_cache
-                .get(&cache_key)
-                .ok_or(Ext4Error::corrupted())?
-                .data
-                .clone();
-            let desc_mut = self
-                .get_group_desc_mut(group_idx)
-                .ok_or(Ext4Error::corrupted())?;
-            desc_mut.update_bitmap_checksums(&sb, None, Some(&updated_data));
+            self.update_bitmap_checksum(cache_key)?;
         }
         free_ok?;
 

@@ -387,13 +387,13 @@ impl Ext4FileSystem {
             self.block_size(),
         )?;
 
-        let sb = self.superblock;
-        let has_csum = ext4_superblock_has_metadata_csum(&sb);
+        let superblock = &self.superblock;
+        let has_csum = ext4_superblock_has_metadata_csum(superblock);
 
-        let wrapped_f = move |inode: &mut Ext4Inode, raw_inode: &mut [u8]| {
+        let wrapped_f = |inode: &mut Ext4Inode, raw_inode: &mut [u8]| {
             f(inode, raw_inode)?;
             if has_csum {
-                ext4_update_raw_inode_checksum(&sb, inode_num, inode, raw_inode)?;
+                ext4_update_raw_inode_checksum(superblock, inode_num, inode, raw_inode)?;
             } else {
                 inode.to_disk_bytes(raw_inode);
             }

@@ -1060,7 +1060,9 @@ impl JBD2DEVSYSTEM {
                 later_blocks.extend(transaction.revoked_blocks.iter().copied());
             }
         }
-        blocks.sort_unstable_by_key(|(block, _)| *block);
+        // The superblock is in one of the first two blocks. Nothing can be replayed if a part of it
+        // is old, so it is written last.
+        blocks.sort_unstable_by_key(|(block, _)| block.raw().wrapping_sub(2));
         block_dev.write_each(&blocks)?;
         block_dev.flush()?;
 
