@@ -96,11 +96,11 @@ impl<M: Machine> VmObject<M> {
         Some(with(frame))
     }
 
-    /// Makes the object longer, to `length` bytes from `offset` on, which lie in one page, and lends
-    /// that page's frame to `with`, which writes these bytes. A page that is beyond the present end
-    /// is made here, of zeros: its pager has nothing for it. `None`: this is not possible without
-    /// waiting, or the object is as long already; its size has not changed. `with` is as for
-    /// [`try_with_frame`](Self::try_with_frame).
+    /// Makes the object longer, to `length` bytes from `offset` on, which lie in one page. Lends
+    /// the frame of that page to `with`, which writes these bytes. A page that is beyond the
+    /// present end is made here, of zeros: its pager has nothing for it. `None`: this is not
+    /// possible without waiting, or the object is as long already; its size has not changed. `with`
+    /// is as for [`try_with_frame`](Self::try_with_frame).
     pub fn try_extend<R>(
         self: &Arc<Self>,
         offset: u64,
