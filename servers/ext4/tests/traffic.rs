@@ -1,5 +1,7 @@
 //! How often the file server asks for the disk.
 
+#![allow(unreachable_pub, reason = "the common module is shared by test programs")]
+
 mod common;
 
 use common::{Client, FILE, ROOT, mkfs};
