@@ -124,7 +124,8 @@ pub enum Call<'a> {
     /// not written reads as zeros.
     Place { fid: Fid, offset: u64, length: u64 },
     /// The client has written a range at its place: it is data from now on, and the file has at
-    /// least `size` bytes. All of the range has space.
+    /// least `size` bytes. All of the range has space. The reply says how many blocks of 512 bytes
+    /// the file has.
     Written { fid: Fid, offset: u64, length: u64, size: u64 },
 }
 

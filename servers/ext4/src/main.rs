@@ -9,6 +9,7 @@ extern crate alloc;
 
 use alloc::rc::Rc;
 use alloc::vec;
+use alloc::vec::Vec;
 use core::cell::Cell;
 use core::convert::Infallible;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -87,13 +88,14 @@ impl Connection {
         }
     }
 
-    /// Asks the client, and waits for its answer.
-    fn ask(&self, ask: Ask, buffer: &mut [u8]) -> Ext4Result<(u64, u64)> {
+    /// Asks the client, and waits for its answer. `data` are those of a write, `buffer` is for
+    /// those of a read.
+    fn ask(&self, ask: Ask, data: &[&[u8]], buffer: &mut [u8]) -> Ext4Result<(u64, u64)> {
         if matches!(ask, Ask::Write { .. } | Ask::Flush) {
             self.step();
         }
         let client = self.client.take().ok_or(Ext4Error::io())?;
-        disk_slot::put(&client.shared, ask, buffer);
+        disk_slot::put(&client.shared, ask, data);
         let answer = wait(&client);
         let done = answer.then(|| disk_slot::take(&client.shared, ask, buffer)).flatten();
         self.client.set(Some(client));
@@ -106,7 +108,7 @@ impl Connection {
         }
         // A client that does not say it has no disk.
         let described =
-            self.ask(Ask::Describe, &mut []).map_or((0, true), |(size, flags)| (size, flags != 0));
+            self.ask(Ask::Describe, &[], &mut []).map_or((0, true), |(size, flags)| (size, flags != 0));
         self.description.set(Some(described));
         described
     }
@@ -132,12 +134,23 @@ fn wait(client: &Client<Area>) -> bool {
 
 impl BlockIo for ClientDisk {
     fn write(&mut self, buffer: &[u8], sector: SectorId, _count: u32) -> Ext4Result<()> {
+        self.write_gathered(&[buffer], sector)
+    }
+
+    fn write_gathered(&mut self, buffers: &[&[u8]], sector: SectorId) -> Ext4Result<()> {
         let mut offset = sector.raw() * SECTOR;
-        for part in buffer.chunks(disk_slot::DATA) {
-            // The buffer is the client's to read.
-            let mut part = part.to_vec();
-            self.0.ask(Ask::Write { offset, length: part.len() }, &mut part)?;
-            offset += part.len() as u64;
+        let mut parts: Vec<&[u8]> = Vec::new();
+        let mut length = 0;
+        let mut rest = buffers.iter().flat_map(|buffer| buffer.chunks(disk_slot::DATA)).peekable();
+        while let Some(part) = rest.next() {
+            parts.push(part);
+            length += part.len();
+            if rest.peek().is_some_and(|next| length + next.len() <= disk_slot::DATA) {
+                continue;
+            }
+            self.0.ask(Ask::Write { offset, length }, &parts, &mut [])?;
+            offset += length as u64;
+            (length, parts) = (0, Vec::new());
         }
         Ok(())
     }
@@ -145,7 +158,7 @@ impl BlockIo for ClientDisk {
     fn read(&mut self, buffer: &mut [u8], sector: SectorId, _count: u32) -> Ext4Result<()> {
         let mut offset = sector.raw() * SECTOR;
         for part in buffer.chunks_mut(disk_slot::DATA) {
-            self.0.ask(Ask::Read { offset, length: part.len() }, part)?;
+            self.0.ask(Ask::Read { offset, length: part.len() }, &[], part)?;
             offset += part.len() as u64;
         }
         Ok(())
@@ -161,7 +174,7 @@ impl BlockIo for ClientDisk {
     }
 
     fn flush(&mut self) -> Ext4Result<()> {
-        self.0.ask(Ask::Flush, &mut []).map(drop)
+        self.0.ask(Ask::Flush, &[], &mut []).map(drop)
     }
 }
 

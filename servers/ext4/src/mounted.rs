@@ -687,10 +687,12 @@ impl<D: BlockIo, C: Clock + Clone + Send + 'static> Mounted<D, C> {
 
     /// The client has written a range at its place. The journal flushes the disk before the commit
     /// of this change, so the data are on stable storage when the range is seen as written.
-    pub(crate) fn written(&mut self, fid: Fid, offset: u64, length: u64, size: u64) -> Done<()> {
+    /// Returns how many blocks of 512 bytes the file has.
+    pub(crate) fn written(&mut self, fid: Fid, offset: u64, length: u64, size: u64) -> Done<u64> {
         let inode = self.inode(fid)?;
         self.is_regular(inode)?;
-        self.with_space(|ext4| ext4.mark_written(inode, offset, length, size))
+        self.with_space(|ext4| ext4.mark_written(inode, offset, length, size))?;
+        Ok(self.ext4.inode(inode)?.blocks)
     }
 
     /// Says where a range begins, which is in this extent. The crate has none of its data then.

@@ -179,7 +179,6 @@ fn carry_out<D: BlockIo, C: Clock + Clone + Send + 'static>(
         Call::Synchronize { .. } => mounted.synchronize(),
         Call::XattrCreate { fid, name, size, flags } => mounted.set_xattr(fid, name, size, flags),
         Call::Allocate { fid, offset, length, change } => mounted.allocate(fid, offset, length, change),
-        Call::Written { fid, offset, length, size } => mounted.written(fid, offset, length, size),
         Call::Resume { step } => mounted.resume(step),
         Call::Walk { fid, new, names: [] } => {
             return match mounted.number_again(fid, new) {
@@ -229,6 +228,9 @@ fn with_result<D: BlockIo, C: Clock + Clone + Send + 'static>(
         }
         Call::Place { fid, offset, length } => {
             mounted.place(fid, offset, length).map(|mapped| answer(Answer::Mapped(mapped)))
+        }
+        Call::Written { fid, offset, length, size } => {
+            mounted.written(fid, offset, length, size).map(|blocks| answer(Answer::Size(blocks)))
         }
         _ => Err(Failure(number::EOPNOTSUPP)),
     };

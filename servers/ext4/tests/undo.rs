@@ -45,6 +45,7 @@ proptest! {
                 }
                 Step::Remove(key) => prop_assert_eq!(map.remove(&key), model.remove(&key)),
                 Step::Change(key, value) => {
+                    prop_assert_eq!(map.peek_mut(&key).copied(), model.get(&key).copied());
                     let (one, other) = (map.get_mut(&key), model.get_mut(&key));
                     prop_assert_eq!(&one, &other);
                     one.into_iter().chain(other).for_each(|it| *it = value);

@@ -113,6 +113,19 @@ pub trait BlockIo {
         }
     }
 
+    /// Writes buffers of whole sectors one after the other, from a sector on.
+    fn write_gathered(&mut self, buffers: &[&[u8]], sector: SectorId) -> Ext4Result<()> {
+        let sector_size = self.geometry().logical_block_size as usize;
+        let mut sector = sector.raw();
+        for buffer in buffers {
+            let count = buffer.len() / sector_size;
+            let sectors = u32::try_from(count).map_err(|_| Ext4Error::overflow())?;
+            self.write(buffer, SectorId::new(sector), sectors)?;
+            sector += count as u64;
+        }
+        Ok(())
+    }
+
     /// Returns immutable device geometry.
     fn geometry(&self) -> DeviceGeometry;
 

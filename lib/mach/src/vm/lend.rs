@@ -95,4 +95,43 @@ impl<M: Machine> VmObject<M> {
         let frame = state.ready_frame(index, Protection::WRITE).filter(|_| is_whole)?;
         Some(with(frame))
     }
+
+    /// Makes the object longer, to `length` bytes from `offset` on, which lie in one page. Lends
+    /// the frame of that page to `with`, which writes these bytes. A page that is beyond the
+    /// present end is made here, of zeros: its pager has nothing for it. `None`: this is not
+    /// possible without waiting, or the object is as long already; its size has not changed. `with`
+    /// is as for [`try_with_frame`](Self::try_with_frame).
+    pub fn try_extend<R>(
+        self: &Arc<Self>,
+        offset: u64,
+        length: u64,
+        with: impl FnOnce(Frame) -> R,
+    ) -> Option<R> {
+        let index = offset >> PAGE_SHIFT;
+        let page = index << PAGE_SHIFT;
+        let end = offset.checked_add(length).filter(|end| end - page <= PAGE_SIZE)?;
+        let mut state = self.state.try_lock()?;
+        let before = state.size;
+        // Pages after the end are those of a size that is being made smaller.
+        if end <= before || state.pages.next(index + 1).is_some() {
+            return None;
+        }
+        if page >= before {
+            let has_pager = matches!(state.backing, Backing::Pager(_)) && state.copy.is_none();
+            if !(has_pager || state.makes_zeros()) || state.pages.get(index).is_some() {
+                return None;
+            }
+            let target = Target::of_object(self, index);
+            let frame = fault::new_page(self.vm(), &target, &mut state).ok()?;
+            if length < PAGE_SIZE {
+                self.vm().machine().zero_frame(frame);
+            }
+        }
+        state.size = end;
+        let frame = state.ready_frame(index, Protection::WRITE);
+        if frame.is_none() {
+            state.size = before;
+        }
+        frame.map(with)
+    }
 }

@@ -438,6 +438,12 @@ impl<M: Machine> VmObject<M> {
         state.pages.range(0, u64::MAX).filter(|(_, slot)| slot.is_resident()).count()
     }
 
+    /// Whether the object has a page in memory.
+    pub fn has_resident_pages(&self) -> bool {
+        let state = self.state.lock();
+        state.pages.range(0, u64::MAX).any(|(_, slot)| slot.is_resident())
+    }
+
     /// How many pages from `first` up to `end` are in memory, in this object or one below it. A
     /// page that both have may count twice, but the result is at most `end - first`.
     pub(crate) fn resident_in(self: &Arc<Self>, first: u64, end: u64) -> u64 {

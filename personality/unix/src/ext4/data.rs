@@ -161,10 +161,13 @@ pub(super) struct Data {
     places: SpinLock<Places>,
     /// Locked for writing while the file server changes data, size or space.
     using: RwLock<()>,
+    /// How many blocks of 512 bytes the file has, if the file server has said it since it was asked
+    /// to change that.
+    blocks: SpinLock<Option<u64>>,
 }
 
 impl Data {
-    pub(super) fn new(file_system: &Arc<Ext4>, fid: Arc<Fid>, size: u64) -> Data {
+    pub(super) fn new(file_system: &Arc<Ext4>, fid: Arc<Fid>, size: u64, blocks: u64) -> Data {
         Data {
             file_system: Arc::downgrade(file_system),
             fid,
@@ -173,6 +176,7 @@ impl Data {
             stored: AtomicU64::new(size),
             places: SpinLock::new(Places::default()),
             using: RwLock::new(()),
+            blocks: SpinLock::new(Some(blocks)),
         }
     }
 
@@ -238,7 +242,25 @@ impl Data {
     pub(super) async fn alone(&self) -> WriteGuard<'_, ()> {
         let guard = self.using.write().await;
         self.forget_places();
+        self.forget_blocks();
         guard
+    }
+
+    /// How many blocks of 512 bytes the file has, if that is known.
+    pub(super) fn blocks(&self) -> Option<u64> {
+        *self.blocks.lock()
+    }
+
+    /// The file server may change how many blocks the file has.
+    pub(super) fn forget_blocks(&self) {
+        self.blocks.lock().take();
+    }
+
+    /// The file server has said how many blocks of 512 bytes the file has. Replies may be seen in
+    /// another order than the server's, but blocks are only added meanwhile.
+    pub(super) fn has_blocks(&self, blocks: u64) {
+        let mut known = self.blocks.lock();
+        *known = (*known).max(Some(blocks));
     }
 
     pub(super) fn forget_places(&self) {
@@ -304,6 +326,7 @@ impl Data {
             return Ok(None);
         }
         file_system.changed();
+        self.forget_blocks();
         let call = Call::Place { fid: self.fid.number, offset, length: most };
         let mapped = match file_system.session.call(&call).await?.read(Body::mapped) {
             Err(Error::EOPNOTSUPP) => return Ok(None),
@@ -395,8 +418,11 @@ impl Data {
             if space.is_new || size > self.stored.load(Ordering::Acquire) {
                 // The data are on the disk.
                 let (fid, length) = (self.fid.number, space.length);
-                file_system.session.perform(&Call::Written { fid, offset: at, length, size }).await?;
+                let reply =
+                    file_system.session.call(&Call::Written { fid, offset: at, length, size }).await?;
+                let blocks = reply.read(Body::size)?;
                 self.is_stored(size);
+                self.has_blocks(blocks);
             }
             let mut places = self.places.lock();
             places.version += u64::from(space.is_new);

@@ -138,6 +138,7 @@ impl Node {
         // The attribute is set, and the server says whether it could, when the number is forgotten.
         self.file_system.change(&Call::Clunk { fid: fid.number }).await?;
         self.attribute_names.lock().change();
+        self.has_other_blocks();
         if let Some(kind) = kind {
             self.lists.lock().set(kind, list);
         }

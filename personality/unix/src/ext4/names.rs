@@ -110,7 +110,12 @@ impl Node {
         let session = &self.file_system.session;
         let fid = session.fid();
         let reply = session.call(&Call::Find { fid: self.fid(), new: fid.number, name }).await?;
-        let node = self.file_system.node(fid, reply.read(Body::attributes)?, Some((self.this()?, name)))?;
+        let found = reply.read(Body::attributes);
+        if found == Err(Error::ENOENT) {
+            session.give_up(fid);
+            return Err(Error::ENOENT);
+        }
+        let node = self.file_system.node(fid, found?, Some((self.this()?, name)))?;
         node.load_lists().await?;
         self.keep(name, &node);
         Ok(node)

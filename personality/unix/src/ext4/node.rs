@@ -60,6 +60,11 @@ struct Regular {
 /// The whole of a file, however long it is.
 const WHOLE: Range<u64> = 0..u64::MAX;
 
+/// The bits of a mode that are no type, and those that change the owner or the group of a program
+/// that is run.
+const PERMISSIONS: u32 = 0o7777;
+const SET_ID: u32 = 0o6000;
+
 /// How much is written in one step, for which space is reserved.
 const STEP: usize = 256 << 10;
 
@@ -129,7 +134,7 @@ impl Node {
         let file_type = type_of(attributes.mode).ok_or(Error::EIO)?;
         let fid = Arc::new(fid);
         let regular = (file_type == FileType::Regular).then(|| Regular {
-            data: Arc::new(Data::new(file_system, fid.clone(), attributes.size)),
+            data: Arc::new(Data::new(file_system, fid.clone(), attributes.size, attributes.blocks)),
             memory: SpinLock::new(None),
             was_mapped: AtomicBool::new(false),
             writing: Mutex::new(()),
@@ -371,6 +376,16 @@ impl Node {
         };
         if let Ok(new) = reply.read(Body::attributes) {
             self.attributes.lock().blocks = new.blocks;
+            if let Some(regular) = &self.regular {
+                regular.data.has_blocks(new.blocks);
+            }
+        }
+    }
+
+    /// An attribute may have got a block of its own, or lost it.
+    pub(super) fn has_other_blocks(&self) {
+        if let Some(regular) = &self.regular {
+            regular.data.forget_blocks();
         }
     }
 
@@ -413,7 +428,11 @@ impl Node {
         };
         self.file_system.change(&Call::SetAttributes { fid: self.fid(), change }).await?;
         self.were_sent(accessed, modified);
-        self.refresh_blocks().await;
+        match self.regular.as_ref().and_then(|regular| regular.data.blocks()) {
+            Some(blocks) => self.attributes.lock().blocks = blocks,
+            None if late.modified => self.refresh_blocks().await,
+            None => {}
+        }
         written
     }
 
@@ -511,7 +530,11 @@ impl Node {
         if modified.is_some() && is_dirty {
             self.late.lock().modified = true;
         }
-        if mode.is_some() || user.is_some() || group.is_some() {
+        let set_id = (u32::from(old.bits()) | mode.unwrap_or_default()) & SET_ID != 0;
+        if !set_id {
+            let mut attributes = self.attributes.lock();
+            attributes.mode = mode.map_or(attributes.mode, |mode| attributes.mode & !PERMISSIONS | mode);
+        } else if mode.is_some() || user.is_some() || group.is_some() {
             // The file server may have taken set-id bits away.
             let reply = self.file_system.session.call(&Call::GetAttributes { fid: self.fid() }).await?;
             self.attributes.lock().mode = reply.read(Body::attributes)?.mode;

@@ -8,7 +8,9 @@ use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
+use core::ops::Range;
 use core::time::Duration;
+use mach::machine::Frame;
 use mach::vm::{
     CopyStrategy, DataRequest, DataReturn, LockRequest, PageKind, Pager, ReturnPages, Vm, VmObject,
 };
@@ -225,6 +227,15 @@ impl<M: Machine> ObjectMemory<M> {
         if written == bytes.len() { Ok(()) } else { Err(Error::EIO) }
     }
 
+    /// Makes the file longer by a range within one page, which `write` writes to the page's frame.
+    /// `None`: that is not possible without waiting.
+    pub(super) fn extend(&self, range: Range<u64>, write: impl FnOnce(Frame)) -> Option<()> {
+        let _alone = self.resize.try_lock()?;
+        self.object.try_extend(range.start, range.end - range.start, write)?;
+        self.state.lock().size = range.end;
+        Some(())
+    }
+
     /// Allows the memory object to have pages up to `size`.
     pub(super) async fn grow(&self, size: u64) -> Result<()> {
         if self.size() >= size {
@@ -375,7 +386,7 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
     }
 
     fn write_back(&self, offset: u64, end: u64, forget: bool) -> MaybeReady<'_, Result<()>> {
-        if !self.stored || self.object.resident_pages() == 0 {
+        if !self.stored || !self.object.has_resident_pages() {
             return MaybeReady::ready(Ok(()));
         }
         MaybeReady::pending(async move {

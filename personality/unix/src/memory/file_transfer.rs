@@ -177,7 +177,9 @@ impl<M: Machine> ObjectMemory<M> {
         let end = at + length as u64;
         self.charge(at / PAGE).map_err(Stopped::Failed)?;
         if self.size() < end {
-            return Err(Stopped::Small(end));
+            let within = (at % PAGE) as usize;
+            let written = self.extend(at..end, |frame| self.take(frame, within, part));
+            return written.ok_or(Stopped::Small(end));
         }
         if length as u64 == PAGE && at.is_multiple_of(PAGE) {
             let written = self.object.try_overwrite(at, |frame| self.take(frame, 0, part));
@@ -217,7 +219,11 @@ impl<M: Machine> ObjectMemory<M> {
         let copied = from.copy_in(bytes)?;
         from.retreat(copied);
         if copied > 0 {
-            self.store(offset, &bytes[..copied]).await?;
+            // A page that is overwritten as a whole is not read before.
+            let whole = copied as u64 == PAGE && self.write_within_page(offset, Part::Bytes(bytes)).is_ok();
+            if !whole {
+                self.store(offset, &bytes[..copied]).await?;
+            }
             from.skip(copied);
         }
         Ok(copied)

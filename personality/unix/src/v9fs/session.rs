@@ -31,6 +31,9 @@ pub(crate) struct Fid {
 
 impl Drop for Fid {
     fn drop(&mut self) {
+        if self.number == ninep::NO_FID {
+            return;
+        }
         // Without memory for it the server keeps the file until the end of the session.
         let mut forgotten = self.session.forgotten.lock();
         if forgotten.try_reserve(1).is_ok() {
@@ -78,6 +81,12 @@ impl Session {
         // Relaxed ordering: the numbers have to be different, and order nothing else.
         let number = self.next.fetch_add(1, Ordering::Relaxed) % ninep::NO_FID;
         Fid { session: self.clone(), number }
+    }
+
+    /// Gives a number up that stands for nothing, because the server has refused the request that
+    /// was to use it.
+    pub(crate) fn give_up(&self, mut fid: Fid) {
+        fid.number = ninep::NO_FID;
     }
 
     /// Sends a request and waits for its reply. `EIO` if the server is gone, `E2BIG` if the request

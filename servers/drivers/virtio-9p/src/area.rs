@@ -103,9 +103,14 @@ pub fn copy(from: &Words, to: &Words, length: usize) {
 /// Writes bytes to the start of `to`, as far as they fit.
 pub fn put(bytes: &[u8], to: &Words) {
     let (whole, rest) = bytes.as_chunks::<8>();
-    for (chunk, word) in whole.iter().zip(to) {
-        word.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
+    // Eight words at a time: half of what a word costs is the loop.
+    let ((eights, _), (to_eights, _)) = (whole.as_chunks::<8>(), to.as_chunks::<8>());
+    let store = |chunk: &[u8; 8], word: &AtomicU64| word.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
+    for (chunks, words) in eights.iter().zip(to_eights) {
+        chunks.iter().zip(words).for_each(|(chunk, word)| store(chunk, word));
     }
+    let done = eights.len().min(to_eights.len()) * 8;
+    whole[done..].iter().zip(&to[done..]).for_each(|(chunk, word)| store(chunk, word));
     if let Some(word) = to.get(whole.len()).filter(|_| !rest.is_empty()) {
         let mut last = [0; 8];
         last[..rest.len()].copy_from_slice(rest);
@@ -117,10 +122,15 @@ pub fn put(bytes: &[u8], to: &Words) {
 pub fn get(from: &Words, bytes: &mut [u8]) {
     // Whole words apart: a copy whose length is not known costs ten times as much as its word.
     let (whole, rest) = bytes.as_chunks_mut::<8>();
-    for (chunk, word) in whole.iter_mut().zip(from) {
-        *chunk = word.load(Ordering::Relaxed).to_le_bytes();
+    let words = whole.len();
+    let (from_eights, _) = from.as_chunks::<8>();
+    let load = |chunk: &mut [u8; 8], word: &AtomicU64| *chunk = word.load(Ordering::Relaxed).to_le_bytes();
+    for (chunks, words) in whole.as_chunks_mut::<8>().0.iter_mut().zip(from_eights) {
+        chunks.iter_mut().zip(words).for_each(|(chunk, word)| load(chunk, word));
     }
-    if let Some(word) = from.get(whole.len()) {
+    let done = (words / 8).min(from_eights.len()) * 8;
+    whole[done..].iter_mut().zip(&from[done..]).for_each(|(chunk, word)| load(chunk, word));
+    if let Some(word) = from.get(words) {
         rest.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes()[..rest.len()]);
     }
 }
@@ -131,8 +141,8 @@ mod tests {
 
     #[test]
     fn bytes_of_any_number_pass_through_words() {
-        let [first, second] = [0; 2].map(|_| [const { AtomicU64::new(u64::MAX) }; 4]);
-        for length in 0..=32 {
+        let [first, second] = [0; 2].map(|_| [const { AtomicU64::new(u64::MAX) }; 20]);
+        for length in 0..=160 {
             let bytes: Vec<u8> = (1..=length as u8).collect();
             put(&bytes, &first);
             copy(&first, &second, length);
@@ -140,9 +150,9 @@ mod tests {
             get(&second, &mut back);
             assert_eq!(back, bytes);
         }
-        put(&[1; 40], &first);
-        let mut more = [7; 40];
+        put(&[1; 240], &first);
+        let mut more = [7; 240];
         get(&first, &mut more);
-        assert_eq!((&more[..32], &more[32..]), (&[1; 32][..], &[7; 8][..]));
+        assert_eq!((&more[..160], &more[160..]), (&[1; 160][..], &[7; 80][..]));
     }
 }

@@ -54,14 +54,17 @@ fn words(area: &Area) -> &'static Words {
     area.slot(NUMBER).words
 }
 
-/// The server: puts a request with its data into the slot. Notifying the client is the caller's.
-pub fn put(area: &Area, ask: Ask, data: &[u8]) {
+/// The server: puts a request into the slot, with the data of a write, in parts of whole words.
+/// Notifying the client is the caller's.
+pub fn put(area: &Area, ask: Ask, data: &[&[u8]]) {
     let words = words(area);
     for (word, value) in words.iter().zip(ask.words()) {
         word.store(value, Ordering::Relaxed);
     }
-    if let Ask::Write { .. } = ask {
-        put_bytes(data, &words[HEADER..]);
+    let mut at = HEADER;
+    for part in data {
+        put_bytes(part, &words[at..]);
+        at += part.len() / 8;
     }
     area.slot(NUMBER).pass(REQUEST, 0);
 }

@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 pub const SECTOR: usize = 512;
+/// Where the superblock begins, which has two sectors.
+const SUPERBLOCK: usize = 1024;
 /// The largest message.
 pub const MESSAGE: usize = 128 << 10;
 
@@ -36,6 +38,9 @@ pub struct State {
     /// Whether a write has failed for that.
     pub has_refused: bool,
     pub read_only: bool,
+    /// How many requests have read and written the disk.
+    pub reads: u64,
+    pub writes: u64,
 }
 
 /// A disk in memory.
@@ -69,6 +74,7 @@ impl Disk {
 impl BlockIo for Disk {
     fn write(&mut self, buffer: &[u8], sector: SectorId, count: u32) -> Ext4Result<()> {
         let mut state = self.0.lock().unwrap();
+        state.writes += 1;
         let start = sector.as_usize()? * SECTOR;
         assert_eq!(buffer.len(), count as usize * SECTOR);
         if let Some(left) = state.writes_left {
@@ -83,8 +89,20 @@ impl BlockIo for Disk {
         Ok(())
     }
 
+    fn write_gathered(&mut self, buffers: &[&[u8]], mut sector: SectorId) -> Ext4Result<()> {
+        let writes = self.0.lock().unwrap().writes;
+        for buffer in buffers {
+            let count = (buffer.len() / SECTOR) as u32;
+            self.write(buffer, sector, count)?;
+            sector = SectorId::new(sector.raw() + u64::from(count));
+        }
+        self.0.lock().unwrap().writes = writes + 1;
+        Ok(())
+    }
+
     fn read(&mut self, buffer: &mut [u8], sector: SectorId, _count: u32) -> Ext4Result<()> {
-        let state = self.0.lock().unwrap();
+        let mut state = self.0.lock().unwrap();
+        state.reads += 1;
         let start = sector.as_usize()?.checked_mul(SECTOR).ok_or(Ext4Error::io())?;
         let place = start.checked_add(buffer.len()).and_then(|end| state.data.get(start..end));
         buffer.copy_from_slice(place.ok_or(Ext4Error::io())?);
@@ -457,7 +475,8 @@ impl Random {
 }
 
 /// What the disk may hold if the power is cut after so many events: everything up to the last
-/// flush, and any part of what came after it. Also returns the last synchronization that ended.
+/// flush, and any part of what came after it, but both sectors of the superblock or none of them.
+/// Also returns the last synchronization that ended.
 pub fn cut(before: &[u8], log: &[Event], end: usize, random: &mut Random) -> (Vec<u8>, usize) {
     let mut data = before.to_vec();
     let flushed = log[..end].iter().rposition(|event| matches!(event, Event::Flush)).map_or(0, |at| at + 1);
@@ -467,14 +486,16 @@ pub fn cut(before: &[u8], log: &[Event], end: usize, random: &mut Random) -> (Ve
         match event {
             Event::Write(at, bytes) if number < flushed => data[*at..][..bytes.len()].copy_from_slice(bytes),
             Event::Write(at, bytes) => {
+                let mut is_there = false;
                 for (sector, part) in bytes.chunks(SECTOR).enumerate() {
-                    let is_there = match keep {
+                    let chosen = match keep {
                         0 => false,
                         1 => true,
                         2 => random.below(2) == 0,
                         // Whole writes, or none of them.
                         _ => (number as u64 ^ random.0).is_multiple_of(3),
                     };
+                    is_there = if at + sector * SECTOR == SUPERBLOCK + SECTOR { is_there } else { chosen };
                     if is_there {
                         data[at + sector * SECTOR..][..part.len()].copy_from_slice(part);
                     }

@@ -78,7 +78,17 @@ impl<'a> BlockBitmap<'a> {
     /// there is none. 64 blocks are looked at a time.
     fn next_of_state(&self, from: u32, end: u32, allocated: bool) -> u32 {
         let mut at = from;
+        let skipped = if allocated { 0 } else { u64::MAX };
         while at < end {
+            // Whole words in which there is none.
+            if at.is_multiple_of(64) {
+                let words = self.data[(at / 64) as usize * 8..].as_chunks::<8>().0;
+                let none = words.iter().take_while(|word| u64::from_ne_bytes(**word) == skipped);
+                at += 64 * none.take(((end - at) / 64) as usize).count() as u32;
+                if at >= end {
+                    break;
+                }
+            }
             let first = (at / 64) as usize * 8;
             let bytes = &self.data[first..self.data.len().min(first + 8)];
             let mut word = [0; 8];

@@ -6,7 +6,7 @@
 //! multi-block cache here would give journal replay and checkpointing a second
 //! coherence domain.
 
-use alloc::vec;
+use alloc::{vec, vec::Vec};
 
 use super::{FilesystemBlockIo, buffer::BlockBuffer};
 use crate::{
@@ -479,6 +479,25 @@ impl<B: BlockIo> FilesystemBlockIo for BlockDev<B> {
 
     fn write(&mut self, buffer: &[u8], block: AbsoluteBN, count: u32) -> Ext4Result<()> {
         self.write_blocks(buffer, block, count)
+    }
+
+    fn write_each(&mut self, blocks: &[(AbsoluteBN, &[u8])]) -> Ext4Result<()> {
+        if self.capabilities.read_only {
+            return Err(Ext4Error::read_only());
+        }
+        self.require_published_edit("device:write_with_unpublished_block")?;
+        let follows = |one: AbsoluteBN, next: AbsoluteBN| one.raw().checked_add(1) == Some(next.raw());
+        for run in blocks.chunk_by(|(one, _), (next, _)| follows(*one, *next)) {
+            let count = u32::try_from(run.len()).map_err(|_| Ext4Error::overflow())?;
+            let (sector, ..) = self.filesystem_io(run[0].0, count)?;
+            let parts: Vec<&[u8]> = run.iter().map(|(_, bytes)| *bytes).collect();
+            if let Some(part) = parts.iter().find(|part| part.len() != self.filesystem_block_size) {
+                return Err(Ext4Error::invalid_block_size(part.len(), self.filesystem_block_size));
+            }
+            self.dev.write_gathered(&parts, sector)?;
+            run.iter().for_each(|(block, _)| self.discard_block(*block));
+        }
+        Ok(())
     }
 
     fn write_with_flags(

@@ -34,8 +34,25 @@ struct ActiveJournalHandle {
     revoke_credits_remaining: usize,
     transaction_credits_at_start: usize,
     touched_metadata_blocks: Vec<AbsoluteBN>,
-    queue_snapshot: Vec<Jbd2Update>,
+    /// The images that blocks had in the queue before each change of it, in order. `None`: the
+    /// block was not there.
+    queue_before: Vec<(AbsoluteBN, Option<Arc<Vec<u8>>>)>,
     revoke_snapshot: Vec<AbsoluteBN>,
+}
+
+impl ActiveJournalHandle {
+    /// Takes back the changes of the queue after the first `kept` ones.
+    fn restore_queue(&mut self, queue: &mut Vec<Jbd2Update>, kept: usize) {
+        for (block, before) in self.queue_before.drain(kept..).rev() {
+            let position = queue.iter().position(|queued| queued.0 == block);
+            match (position, before) {
+                (Some(position), Some(image)) => queue[position].1 = image,
+                (Some(position), None) => drop(queue.remove(position)),
+                (None, Some(image)) => queue.push(Jbd2Update(block, image)),
+                (None, None) => {}
+            }
+        }
+    }
 }
 
 struct ActiveDirectHandle {
@@ -203,11 +220,8 @@ impl<B: BlockIo> Jbd2Dev<B> {
     fn enqueue_journal_update(
         &mut self,
         update: Jbd2Update,
-        transaction_capacity: usize,
     ) -> Ext4Result<()> {
         self.ensure_not_aborted("jbd2:write_after_abort")?;
-        let revoke_records_per_block = self.journal_revoke_records_per_block()?;
-        let reserved_buffer_credits = self.reserved_buffer_credits()?;
 
         if let Some(handle) = self.active_handle.as_mut() {
             if !handle.touched_metadata_blocks.contains(&update.0) {
@@ -223,19 +237,24 @@ impl<B: BlockIo> Jbd2Dev<B> {
                 .running_transaction
                 .revoked_blocks
                 .retain(|block| *block != update.0);
-            if let Some(existing) = system
+            let queued = system
                 .running_transaction
                 .updates
                 .iter_mut()
-                .find(|queued| queued.0 == update.0)
-            {
-                *existing = update;
+                .find(|queued| queued.0 == update.0);
+            if let Some(existing) = queued {
+                let before = core::mem::replace(existing, update);
+                handle.queue_before.push((before.0, Some(before.1)));
             } else {
+                handle.queue_before.push((update.0, None));
                 system.running_transaction.updates.push(update);
             }
             return Ok(());
         }
 
+        let revoke_records_per_block = self.journal_revoke_records_per_block()?;
+        let reserved_buffer_credits = self.reserved_buffer_credits()?;
+        let transaction_capacity = self.journal_transaction_capacity()?;
         let needs_commit = {
             let system = self.system.as_mut().ok_or_else(|| {
                 Ext4Error::journal_aborted().with_operation("jbd2:write_without_state")
@@ -1036,12 +1055,6 @@ impl<B: BlockIo> Jbd2Dev<B> {
         &mut self,
         operation: impl FnOnce(&mut Self) -> Ext4Result<T>,
     ) -> Ext4Result<T> {
-        let queue_snapshot = {
-            let system = self.system.as_ref().ok_or_else(|| {
-                Ext4Error::journal_aborted().with_operation("jbd2:nested_handle_without_state")
-            })?;
-            system.running_transaction.updates.clone()
-        };
         let revoke_snapshot = self
             .system
             .as_ref()
@@ -1055,6 +1068,7 @@ impl<B: BlockIo> Jbd2Dev<B> {
             .active_handle
             .as_ref()
             .ok_or_else(|| Ext4Error::corrupted().with_operation("jbd2:missing_active_handle"))?;
+        let queue_kept = active_handle.queue_before.len();
         let touched_metadata_snapshot = active_handle.touched_metadata_blocks.clone();
         let revoke_credits_remaining_snapshot = active_handle.revoke_credits_remaining;
 
@@ -1064,11 +1078,11 @@ impl<B: BlockIo> Jbd2Dev<B> {
                 let system = self.system.as_mut().ok_or_else(|| {
                     Ext4Error::journal_aborted().with_operation("jbd2:nested_abort_without_state")
                 })?;
-                system.running_transaction.updates = queue_snapshot;
                 system.running_transaction.revoked_blocks = revoke_snapshot;
                 let handle = self.active_handle.as_mut().ok_or_else(|| {
                     Ext4Error::corrupted().with_operation("jbd2:missing_active_handle")
                 })?;
+                handle.restore_queue(&mut system.running_transaction.updates, queue_kept);
                 handle.touched_metadata_blocks = touched_metadata_snapshot;
                 handle.revoke_credits_remaining = revoke_credits_remaining_snapshot;
                 // A nested filesystem owner restores its cache snapshot after
@@ -1086,12 +1100,6 @@ impl<B: BlockIo> Jbd2Dev<B> {
         transaction_credits_at_start: usize,
         operation: impl FnOnce(&mut Self) -> Ext4Result<T>,
     ) -> Ext4Result<T> {
-        let queue_snapshot = {
-            let system = self.system.as_ref().ok_or_else(|| {
-                Ext4Error::journal_aborted().with_operation("jbd2:handle_without_state")
-            })?;
-            system.running_transaction.updates.clone()
-        };
         let revoke_snapshot = self
             .system
             .as_ref()
@@ -1107,7 +1115,7 @@ impl<B: BlockIo> Jbd2Dev<B> {
             revoke_credits_remaining: 0,
             transaction_credits_at_start,
             touched_metadata_blocks: Vec::with_capacity(credits.metadata_blocks),
-            queue_snapshot,
+            queue_before: Vec::new(),
             revoke_snapshot,
         });
         match self.extend_transaction_credits(credits) {
@@ -1128,7 +1136,7 @@ impl<B: BlockIo> Jbd2Dev<B> {
                 Ok(value)
             }
             Err(operation_error) => {
-                let handle = self.active_handle.take().ok_or_else(|| {
+                let mut handle = self.active_handle.take().ok_or_else(|| {
                     Ext4Error::corrupted().with_operation("jbd2:missing_active_handle")
                 })?;
                 let Some(system) = self.system.as_mut() else {
@@ -1136,7 +1144,7 @@ impl<B: BlockIo> Jbd2Dev<B> {
                         Ext4Error::journal_aborted().with_operation("jbd2:abort_without_state")
                     );
                 };
-                system.running_transaction.updates = handle.queue_snapshot;
+                handle.restore_queue(&mut system.running_transaction.updates, 0);
                 system.running_transaction.revoked_blocks = handle.revoke_snapshot;
                 // The active cache may contain buffers dirtied after journal
                 // write access was acquired. They must be discarded, never
@@ -1506,14 +1514,7 @@ impl<B: BlockIo> Jbd2Dev<B> {
 
         let new_buf = self.inner.buffer_for_block(block_id)?.to_vec();
         let updates = Jbd2Update(block_id, Arc::new(new_buf));
-        let transaction_capacity = match self.journal_transaction_capacity() {
-            Ok(capacity) => capacity,
-            Err(error) => {
-                self.inner.discard_held();
-                return Err(error);
-            }
-        };
-        if let Err(error) = self.enqueue_journal_update(updates, transaction_capacity) {
+        if let Err(error) = self.enqueue_journal_update(updates) {
             self.inner.discard_held();
             return Err(error);
         }
@@ -1530,13 +1531,21 @@ impl<B: BlockIo> Jbd2Dev<B> {
     /// reachable from durable filesystem metadata. Published blocks require a
     /// revoke-aware transaction instead of queue removal.
     pub(crate) fn forget_unpublished_metadata(&mut self, block_id: AbsoluteBN) {
-        if let Some(system) = self.system.as_mut() {
-            system
-                .running_transaction
-                .updates
-                .retain(|update| update.0 != block_id);
-        }
+        self.remove_from_queue(block_id);
         self.inner.discard_block(block_id);
+    }
+
+    fn remove_from_queue(&mut self, block_id: AbsoluteBN) {
+        let Some(system) = self.system.as_mut() else {
+            return;
+        };
+        let queue = &mut system.running_transaction.updates;
+        if let Some(position) = queue.iter().position(|queued| queued.0 == block_id) {
+            let Jbd2Update(block, image) = queue.remove(position);
+            if let Some(handle) = self.active_handle.as_mut() {
+                handle.queue_before.push((block, Some(image)));
+            }
+        }
     }
 
     /// Records a revoke after published metadata is detached.
@@ -1579,11 +1588,8 @@ impl<B: BlockIo> Jbd2Dev<B> {
             }
             handle.revoke_credits_remaining -= 1;
         }
+        self.remove_from_queue(block_id);
         if let Some(system) = self.system.as_mut() {
-            system
-                .running_transaction
-                .updates
-                .retain(|update| update.0 != block_id);
             if self.journal_use
                 && !system
                     .running_transaction
@@ -1597,29 +1603,37 @@ impl<B: BlockIo> Jbd2Dev<B> {
         Ok(())
     }
 
+    /// The journal's image of a block, if it has one that is not at its home yet.
+    fn journaled(&self, block_id: AbsoluteBN) -> Option<&Arc<Vec<u8>>> {
+        let system = self.system.as_ref().filter(|_| self.journal_use)?;
+        system
+            .running_transaction
+            .updates
+            .iter()
+            .find(|queued| queued.0 == block_id)
+            .or_else(|| Self::visible_committed_update(system, block_id))
+            .map(|update| &update.1)
+    }
+
+    /// The present contents of a block. The journal shares its image, and the device is read only
+    /// if there is none.
+    pub(crate) fn image(&mut self, block_id: AbsoluteBN) -> Ext4Result<Arc<Vec<u8>>> {
+        if let Some(image) = self.journaled(block_id) {
+            if image.len() != self.inner.block_size() as usize {
+                return Err(Ext4Error::corrupted().with_operation("jbd2:update_block_size"));
+            }
+            return Ok(image.clone());
+        }
+        let mut bytes = alloc::vec![0; self.inner.block_size() as usize];
+        self.inner.read_blocks(&mut bytes, block_id, 1)?;
+        Ok(Arc::new(bytes))
+    }
+
     /// Reads one block through the cached inner device.
     pub fn read_block(&mut self, block_id: AbsoluteBN) -> Ext4Result<()> {
-        if self.journal_use
-            && let Some(system) = self.system.as_ref()
-            && let Some(update) = system
-                .running_transaction
-                .updates
-                .iter()
-                .find(|queued| queued.0 == block_id)
-        {
-            self.inner.cache_clean_block(block_id, &update.1[..])?;
-            return Ok(());
+        if let Some(image) = self.journaled(block_id).cloned() {
+            return self.inner.cache_clean_block(block_id, &image);
         }
-        if self.journal_use
-            && let Some(update) = self
-                .system
-                .as_ref()
-                .and_then(|system| Self::visible_committed_update(system, block_id))
-        {
-            self.inner.cache_clean_block(block_id, &update.1[..])?;
-            return Ok(());
-        }
-
         self.inner.read_block(block_id)
     }
 
@@ -1645,13 +1659,23 @@ impl<B: BlockIo> Jbd2Dev<B> {
         is_metadata: bool,
         operation: impl FnOnce(&mut [u8]) -> Ext4Result<T>,
     ) -> Ext4Result<T> {
+        if self.journal_use && is_metadata {
+            // Only the image that the journal keeps is written, so the image before stays what it
+            // was until the operation has succeeded.
+            if self.inner.has_unpublished_edit() {
+                return Err(Ext4Error::busy().with_operation("device:switch_unpublished_block"));
+            }
+            let mut image = self.image(block_id)?;
+            let value = operation(Arc::make_mut(&mut image).as_mut_slice())?;
+            self.write_image(block_id, &image)?;
+            return Ok(value);
+        }
         self.read_block(block_id)?;
         // Like ext4_journal_get_write_access(), direct mode acquires the
         // rollback owner before the buffer becomes mutable. Capturing after
         // `buffer_mut()` would either observe the new image or need an
         // incoherent home-block reread.
-        if !self.journal_use
-            && is_metadata
+        if is_metadata
             && let Err(error) = self.capture_direct_preimage(block_id)
         {
             self.inner.discard_held();
@@ -1687,6 +1711,10 @@ impl<B: BlockIo> Jbd2Dev<B> {
         if buf.len() < required {
             return Err(Ext4Error::buffer_too_small(buf.len(), required));
         }
+        if count == 1 {
+            buf[..required].copy_from_slice(&self.image(block_id)?);
+            return Ok(());
+        }
 
         self.inner.read_blocks(buf, block_id, count)?;
 
@@ -1709,6 +1737,25 @@ impl<B: BlockIo> Jbd2Dev<B> {
                 buf[off..off + block_size].copy_from_slice(&update.1);
             }
         }
+        Ok(())
+    }
+
+    /// Writes a metadata block, whose image the journal shares with the caller.
+    pub(crate) fn write_image(
+        &mut self,
+        block_id: AbsoluteBN,
+        image: &Arc<Vec<u8>>,
+    ) -> Ext4Result<()> {
+        if !self.journal_use {
+            return self.write_blocks(image, block_id, 1, true);
+        }
+        self.ensure_not_aborted("jbd2:write_after_abort")?;
+        let required = self.inner.block_size() as usize;
+        if image.len() != required {
+            return Err(Ext4Error::buffer_too_small(image.len(), required));
+        }
+        self.enqueue_journal_update(Jbd2Update(block_id, image.clone()))?;
+        self.inner.discard_block(block_id);
         Ok(())
     }
 
@@ -1748,7 +1795,7 @@ impl<B: BlockIo> Jbd2Dev<B> {
             let block = buf[off..off + block_size].to_vec();
             let updates = Jbd2Update(block_id.checked_add(i)?, Arc::new(block));
 
-            self.enqueue_journal_update(updates, transaction_capacity)?;
+            self.enqueue_journal_update(updates)?;
         }
 
         Ok(())

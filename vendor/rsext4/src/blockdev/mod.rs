@@ -23,6 +23,12 @@ pub(crate) trait FilesystemBlockIo {
     fn block_size(&self) -> usize;
     fn read(&mut self, buffer: &mut [u8], block: AbsoluteBN, count: u32) -> Ext4Result<()>;
     fn write(&mut self, buffer: &[u8], block: AbsoluteBN, count: u32) -> Ext4Result<()>;
+    /// Writes blocks, those that follow each other by one request.
+    fn write_each(&mut self, blocks: &[(AbsoluteBN, &[u8])]) -> Ext4Result<()> {
+        blocks
+            .iter()
+            .try_for_each(|(block, bytes)| self.write(bytes, *block, 1))
+    }
     fn write_with_flags(
         &mut self,
         buffer: &[u8],

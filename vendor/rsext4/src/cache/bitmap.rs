@@ -61,9 +61,9 @@ pub struct CachedBitmap {
 }
 
 impl CachedBitmap {
-    pub fn new(data: Vec<u8>, block_num: AbsoluteBN) -> Self {
+    pub fn new(data: Arc<Vec<u8>>, block_num: AbsoluteBN) -> Self {
         Self {
-            data: Arc::new(data),
+            data,
             dirty: false,
             block_num,
             last_access: 0,
@@ -164,8 +164,7 @@ impl BitmapCache {
         }
 
         // Read first so a read failure cannot evict a valid cached entry.
-        let mut data = alloc::vec![0u8; block_dev.block_size() as usize];
-        block_dev.read_blocks(&mut data, block_num, 1)?;
+        let data = block_dev.image(block_num)?;
 
         if self.cache.len() >= self.max_entries
             && let Some(victim_key) = self.lru_key()
@@ -187,7 +186,7 @@ impl BitmapCache {
 
     fn touch(&mut self, key: CacheKey) {
         self.access_counter = self.access_counter.saturating_add(1);
-        if let Some(bitmap) = self.cache.get_mut(&key) {
+        if let Some(bitmap) = self.cache.peek_mut(&key) {
             bitmap.last_access = self.access_counter;
             bitmap.generation = bitmap.generation.saturating_add(1);
         }
@@ -323,14 +322,9 @@ impl BitmapCache {
     fn write_bitmap_static<B: BlockIo>(
         block_dev: &mut Jbd2Dev<B>,
         block_num: AbsoluteBN,
-        data: &[u8],
+        data: &Arc<Vec<u8>>,
     ) -> Ext4Result<()> {
-        let block_size = block_dev.block_size() as usize;
-        let mut buffer = alloc::vec![0u8; block_size];
-        block_dev.read_blocks(&mut buffer, block_num, 1)?;
-        let len = core::cmp::min(data.len(), block_size);
-        buffer[..len].copy_from_slice(&data[..len]);
-        block_dev.write_blocks(&buffer, block_num, 1, true)
+        block_dev.write_image(block_num, data)
     }
 }
 

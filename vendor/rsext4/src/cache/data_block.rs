@@ -36,9 +36,9 @@ pub struct CachedBlock {
 }
 
 impl CachedBlock {
-    pub fn new(data: Vec<u8>, block_num: AbsoluteBN) -> Self {
+    pub fn new(data: Arc<Vec<u8>>, block_num: AbsoluteBN) -> Self {
         Self {
-            data: Arc::new(data),
+            data,
             dirty: false,
             block_num,
             last_access: 0,
@@ -97,17 +97,6 @@ impl DataBlockCache {
         self.lru_order = lru_order;
     }
 
-    /// Loads one block from disk using a caller-provided buffer.
-    fn load_block<B: BlockIo>(
-        &self,
-        block_dev: &mut Jbd2Dev<B>,
-        block_num: AbsoluteBN,
-    ) -> Ext4Result<Vec<u8>> {
-        let mut buf = alloc::vec![0u8; self.block_size];
-        block_dev.read_blocks(&mut buf, block_num, 1)?;
-        Ok(buf)
-    }
-
     /// Returns a cached block, loading it from disk on demand.
     pub fn get_or_load<B: BlockIo>(
         &mut self,
@@ -132,7 +121,7 @@ impl DataBlockCache {
         }
 
         // Finish the potentially failing read before changing cache contents.
-        let data = self.load_block(block_dev, block_num)?;
+        let data = block_dev.image(block_num)?;
         self.evict_lru_if_full(block_dev)?;
         self.cache
             .insert(block_num, CachedBlock::new(data, block_num));
@@ -173,7 +162,7 @@ impl DataBlockCache {
 
     fn touch(&mut self, block_num: AbsoluteBN) {
         self.access_counter = self.access_counter.saturating_add(1);
-        if let Some(cached) = self.cache.get_mut(&block_num) {
+        if let Some(cached) = self.cache.peek_mut(&block_num) {
             cached.last_access = self.access_counter;
             cached.generation = cached.generation.saturating_add(1);
             self.record_mru(block_num);
@@ -241,7 +230,7 @@ impl DataBlockCache {
             self.evict_lru_if_full(block_dev)?;
         }
 
-        let mut cached = CachedBlock::new(alloc::vec![0u8; self.block_size], block_num);
+        let mut cached = CachedBlock::new(Arc::new(alloc::vec![0u8; self.block_size]), block_num);
         cached.dirty = true;
         self.access_counter = self.access_counter.saturating_add(1);
         cached.last_access = self.access_counter;
@@ -521,8 +510,10 @@ impl DataBlockCache {
 
     /// Invalidates one cached block without flushing it.
     pub fn invalidate(&mut self, block_num: AbsoluteBN) {
-        self.cache.remove(&block_num);
-        self.remove_from_lru(block_num);
+        if self.cache.contains_key(&block_num) {
+            self.cache.remove(&block_num);
+            self.remove_from_lru(block_num);
+        }
     }
 
     /// Clears the cache without flushing.
@@ -578,10 +569,13 @@ impl DataBlockCache {
     fn write_block_static<B: BlockIo>(
         block_dev: &mut Jbd2Dev<B>,
         block_num: AbsoluteBN,
-        data: &[u8],
+        data: &Arc<Vec<u8>>,
         block_size: usize,
         is_metadata: bool,
     ) -> Ext4Result<()> {
+        if is_metadata {
+            return block_dev.write_image(block_num, data);
+        }
         let data = data
             .get(..block_size)
             .ok_or_else(|| Ext4Error::buffer_too_small(data.len(), block_size))?;

@@ -132,8 +132,7 @@ impl InodeCache {
         block_num: AbsoluteBN,
         offset: usize,
     ) -> Ext4Result<(Ext4Inode, Vec<u8>)> {
-        let mut buffer = alloc::vec![0u8; block_dev.block_size() as usize];
-        block_dev.read_blocks(&mut buffer, block_num, 1)?;
+        let buffer = block_dev.image(block_num)?;
         let end = offset
             .checked_add(self.inode_size)
             .ok_or(Ext4Error::corrupted())?;
@@ -148,12 +147,11 @@ impl InodeCache {
         inode_num: InodeNumber,
         block_num: AbsoluteBN,
         offset: usize,
-    ) -> Ext4Result<CachedInode> {
+    ) -> Ext4Result<&CachedInode> {
         self.ensure_loaded(block_dev, inode_num, block_num, offset)?;
         self.touch(inode_num);
         self.cache
             .get(&inode_num)
-            .cloned()
             .ok_or(Ext4Error::corrupted())
     }
 
@@ -196,8 +194,10 @@ impl InodeCache {
                 .iter()
                 .map(|(number, cached)| (cached.last_access, *number, cached.dirty)),
         );
+        let oldest = self.max_entries.div_ceil(4).clamp(1, by_age.len());
+        by_age.select_nth_unstable(oldest - 1);
+        by_age.truncate(oldest);
         by_age.sort_unstable();
-        by_age.truncate(self.max_entries.div_ceil(4).max(1));
         for (index, (_, number, dirty)) in by_age.into_iter().enumerate() {
             if index == 0 {
                 self.evict(block_dev, number)?;
@@ -248,7 +248,7 @@ impl InodeCache {
 
     fn touch(&mut self, inode_num: InodeNumber) {
         self.access_counter = self.access_counter.saturating_add(1);
-        if let Some(cached) = self.cache.get_mut(&inode_num) {
+        if let Some(cached) = self.cache.peek_mut(&inode_num) {
             cached.last_access = self.access_counter;
             cached.generation = cached.generation.saturating_add(1);
         }
@@ -421,36 +421,30 @@ impl InodeCache {
         offset: usize,
         data: &[u8],
     ) -> Ext4Result<()> {
-        let mut buffer = alloc::vec![0u8; block_dev.block_size() as usize];
-        block_dev.read_blocks(&mut buffer, block_num, 1)?;
+        block_dev.update_block(block_num, true, |buffer| {
+            Self::put_inode(buffer, offset, data)
+        })
+    }
+
+    fn put_inode(buffer: &mut [u8], offset: usize, data: &[u8]) -> Ext4Result<()> {
         let end = offset
             .checked_add(data.len())
             .ok_or(Ext4Error::corrupted())?;
         let dst = buffer.get_mut(offset..end).ok_or(Ext4Error::corrupted())?;
         dst.copy_from_slice(data);
-        block_dev.write_blocks(&buffer, block_num, 1, true)
+        Ok(())
     }
 
     fn write_dirty_inode_blocks<B: BlockIo>(
         block_dev: &mut Jbd2Dev<B>,
         dirty: &[(InodeNumber, AbsoluteBN, usize, Arc<Vec<u8>>)],
     ) -> Ext4Result<()> {
-        let mut index = 0;
-        while index < dirty.len() {
-            let block_num = dirty[index].1;
-            let mut buffer = alloc::vec![0u8; block_dev.block_size() as usize];
-            block_dev.read_blocks(&mut buffer, block_num, 1)?;
-
-            while index < dirty.len() && dirty[index].1 == block_num {
-                let (_, _, offset, data) = &dirty[index];
-                let end = offset
-                    .checked_add(data.len())
-                    .ok_or(Ext4Error::corrupted())?;
-                let dst = buffer.get_mut(*offset..end).ok_or(Ext4Error::corrupted())?;
-                dst.copy_from_slice(data);
-                index += 1;
-            }
-            block_dev.write_blocks(&buffer, block_num, 1, true)?;
+        for inodes in dirty.chunk_by(|(_, one, ..), (_, other, ..)| one == other) {
+            block_dev.update_block(inodes[0].1, true, |buffer| {
+                inodes
+                    .iter()
+                    .try_for_each(|(_, _, offset, data)| Self::put_inode(buffer, *offset, data))
+            })?;
         }
         Ok(())
     }

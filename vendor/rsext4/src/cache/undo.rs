@@ -8,9 +8,9 @@ use core::ops::Deref;
 /// [`BTreeMap`].
 pub(crate) struct UndoMap<K, V> {
     map: BTreeMap<K, V>,
-    /// For each transaction under way, the inner ones last: the entries that it has changed, as
+    /// For each transaction under way, the inner ones last: the few entries that it has changed, as
     /// they were before.
-    before: Vec<BTreeMap<K, Option<V>>>,
+    before: Vec<Vec<(K, Option<V>)>>,
 }
 
 impl<K: Ord + Copy, V: Clone> UndoMap<K, V> {
@@ -20,7 +20,7 @@ impl<K: Ord + Copy, V: Clone> UndoMap<K, V> {
 
     /// Begins a transaction. It ends with [`keep`](Self::keep) or [`restore`](Self::restore).
     pub(crate) fn begin(&mut self) {
-        self.before.push(BTreeMap::new());
+        self.before.push(Vec::new());
     }
 
     /// Ends the innermost transaction, whose changes stay, unless one around it is taken back.
@@ -30,7 +30,9 @@ impl<K: Ord + Copy, V: Clone> UndoMap<K, V> {
         };
         if let Some(outer) = self.before.last_mut() {
             for (key, value) in ended {
-                outer.entry(key).or_insert(value);
+                if !outer.iter().any(|(noted, _)| *noted == key) {
+                    outer.push((key, value));
+                }
             }
         }
     }
@@ -46,8 +48,10 @@ impl<K: Ord + Copy, V: Clone> UndoMap<K, V> {
     }
 
     fn note(&mut self, key: K) {
-        if let Some(before) = self.before.last_mut() {
-            before.entry(key).or_insert_with(|| self.map.get(&key).cloned());
+        if let Some(before) = self.before.last_mut()
+            && !before.iter().any(|(noted, _)| *noted == key)
+        {
+            before.push((key, self.map.get(&key).cloned()));
         }
     }
 
@@ -63,6 +67,11 @@ impl<K: Ord + Copy, V: Clone> UndoMap<K, V> {
 
     pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         self.note(*key);
+        self.map.get_mut(key)
+    }
+
+    /// An entry, for changes that need not be taken back.
+    pub(crate) fn peek_mut(&mut self, key: &K) -> Option<&mut V> {
         self.map.get_mut(key)
     }
 

@@ -24,19 +24,24 @@ fn inode_csum_from_raw(
         return Err(Ext4Error::corrupted().with_operation("inode:checksum"));
     }
 
-    let mut inode_bytes = raw_inode.to_vec();
-    inode_bytes[INODE_CHECKSUM_LO_OFFSET..INODE_CHECKSUM_LO_OFFSET + 2].fill(0);
-    let inode_size = u16::try_from(inode_bytes.len()).unwrap_or(u16::MAX);
-    if inode.field_fits(inode_size, Ext4Inode::FIELD_END_I_CHECKSUM_HI) {
-        inode_bytes[INODE_CHECKSUM_HI_OFFSET..INODE_CHECKSUM_HI_OFFSET + 2].fill(0);
-    }
+    let (before, rest) = raw_inode.split_at(INODE_CHECKSUM_LO_OFFSET);
+    let rest = &rest[2..];
+    let inode_size = u16::try_from(raw_inode.len()).unwrap_or(u16::MAX);
+    // The fields of the checksum count as zeros.
+    let (between, zeros, rest) = match inode.field_fits(inode_size, Ext4Inode::FIELD_END_I_CHECKSUM_HI) {
+        true => {
+            let (between, rest) = rest.split_at(INODE_CHECKSUM_HI_OFFSET - INODE_CHECKSUM_LO_OFFSET - 2);
+            (between, &[0; 2][..], &rest[2..])
+        }
+        false => (rest, &[][..], &[][..]),
+    };
 
     let seed = ext4_crc32c_seed_from_superblock(sb);
     let inode_num_le = inode_num.raw().to_le_bytes();
     let generation_le = generation.to_le_bytes();
     Ok(ext4_metadata_csum32(
         seed,
-        &[&inode_num_le, &generation_le, &inode_bytes],
+        &[&inode_num_le, &generation_le, before, &[0; 2], between, zeros, rest],
     ))
 }
 

@@ -22,6 +22,7 @@ pub(crate) use journal::{
     jbd2_partial_commit_block_csum32, jbd2_tag_csum32,
 };
 pub use journal::{jbd2_superblock_csum32, jbd2_update_superblock_checksum};
+pub(crate) use superblock::encode_superblock_with_checksum;
 pub use superblock::{ext4_superblock_csum32, ext4_update_superblock_checksum};
 
 /// Computes the 16-bit checksum stored in a group descriptor.

@@ -78,7 +78,6 @@ pub(crate) fn create_directory_at<B: BlockIo>(
         fs.inodetable_cache.flush(device, created.number)?;
         fs.inodetable_cache.flush(device, request.parent)?;
         fs.flush_changed_group_metadata(device, &counters_before)?;
-        fs.sync_superblock(device)?;
         Ok(created.inode)
     })
 }

@@ -72,11 +72,11 @@ impl Ext4FileSystem {
             {
                 // Validate the current bitmap contents before mutating them so
                 // checksum-protected filesystems fail fast on corruption.
-                let (superblock, desc) = (self.superblock, *desc);
+                let (superblock, desc) = (&self.superblock, *desc);
                 self.bitmap_cache
                     .check_once(block_dev, cache_key, bitmap_block, |data| {
-                        let expected = ext4_block_bitmap_csum32(&superblock, data);
-                        desc.block_bitmap_csum_matches(&superblock, expected)
+                        let expected = ext4_block_bitmap_csum32(superblock, data);
+                        desc.block_bitmap_csum_matches(superblock, expected)
                     })
                     .map_err(|error| error.with_operation("alloc_blocks:block_bitmap"))?;
             }
@@ -96,34 +96,38 @@ impl Ext4FileSystem {
             // the updated bitmap bytes remain coherent with cache state.
             self.bitmap_cache
                 .modify(block_dev, cache_key, bitmap_block, |data| {
-                    let mut usable = initialized_bitmap.as_deref().unwrap_or(data).to_vec();
+                    // The bitmap of a group that was never used is made when it is needed.
+                    let stale = initialized_bitmap.as_ref().map(|bitmap| {
+                        let stale = data.to_vec();
+                        data.copy_from_slice(bitmap);
+                        stale
+                    });
+                    let is_set = |data: &[u8], bit: usize| data[bit / 8] & 1 << (bit % 8) != 0;
+                    let withheld: Vec<usize> =
+                        withheld.iter().copied().filter(|&bit| !is_set(data, bit)).collect();
                     for &bit in &withheld {
-                        usable[bit / 8] |= 1 << (bit % 8);
+                        data[bit / 8] |= 1 << (bit % 8);
                     }
                     alloc_res = match at {
-                        None => self.block_allocator.alloc_contiguous_blocks(
-                            &mut usable,
-                            group_idx,
-                            count,
-                        ),
+                        None => self.block_allocator.alloc_contiguous_blocks(data, group_idx, count),
                         Some((global_block, _, block_in_group)) => {
                             let start = block_in_group.raw() as usize;
-                            let mut bits = start..start + count as usize;
+                            let bits = start..start + count as usize;
                             let end = self.superblock.s_blocks_per_group as usize;
-                            let is_free = bits.end <= end
-                                && bits.all(|bit| usable[bit / 8] & 1 << (bit % 8) == 0);
+                            let is_free =
+                                bits.end <= end && bits.clone().all(|bit| !is_set(data, bit));
+                            if is_free {
+                                bits.for_each(|bit| data[bit / 8] |= 1 << (bit % 8));
+                            }
                             let alloc = BlockAlloc { group_idx, block_in_group, global_block };
                             is_free.then_some(alloc).ok_or(Ext4Error::no_space())
                         }
                     };
-                    if let Ok(allocated) = &alloc_res {
-                        if let Some(bitmap) = &initialized_bitmap {
-                            data.copy_from_slice(bitmap);
-                        }
-                        let start = allocated.block_in_group.raw() as usize;
-                        for bit in start..start + count as usize {
-                            data[bit / 8] |= 1 << (bit % 8);
-                        }
+                    for &bit in &withheld {
+                        data[bit / 8] &= !(1 << (bit % 8));
+                    }
+                    if let (Err(_), Some(stale)) = (&alloc_res, stale) {
+                        data.copy_from_slice(&stale);
                     }
                 })?;
 
@@ -141,17 +145,7 @@ impl Ext4FileSystem {
             };
 
             if ext4_superblock_has_metadata_csum(&self.superblock) {
-                let sb = self.superblock;
-                let updated_data = self
-                    .bitmap_cache
-                    .get(&cache_key)
-                    .ok_or(Ext4Error::corrupted())?
-                    .data
-                    .clone();
-                let desc_mut = self
-                    .get_group_desc_mut(group_idx)
-                    .ok_or(Ext4Error::corrupted())?;
-                desc_mut.update_bitmap_checksums(&sb, Some(&updated_data), None);
+                self.update_bitmap_checksum(cache_key)?;
             }
 
             if let Some(desc_mut) = self.get_group_desc_mut(group_idx) {
@@ -218,23 +212,22 @@ impl Ext4FileSystem {
             let mut alloc_error: Option<Ext4Error> = None;
 
             if ext4_superblock_has_metadata_csum(&self.superblock) && !inode_uninit {
-                let superblock = self.superblock;
+                let superblock = &self.superblock;
                 self.bitmap_cache
                     .check_once(block_dev, cache_key, bitmap_block, |data| {
-                        let expected = ext4_inode_bitmap_csum32(&superblock, data);
-                        desc.inode_bitmap_csum_matches(&superblock, expected)
+                        let expected = ext4_inode_bitmap_csum32(superblock, data);
+                        desc.inode_bitmap_csum_matches(superblock, expected)
                     })
                     .map_err(|error| error.with_operation("alloc_inode:inode_bitmap"))?;
             }
 
-            // Build the candidate allocation on a temporary bitmap first. If
-            // this group cannot satisfy the complete request, leave the cached
-            // bitmap and descriptor counters untouched and try the next group.
+            // If this group cannot satisfy the complete request, its bitmap and
+            // counters stay as they were, and the next group is tried.
             self.bitmap_cache
-                .modify(block_dev, cache_key, bitmap_block, |data| {
-                    let mut candidate = data.to_vec();
+                .modify(block_dev, cache_key, bitmap_block, |candidate| {
                     // When EXT4_BG_INODE_UNINIT is set the on-disk bitmap is
                     // stale. Linux synthesizes an all-free bitmap in memory.
+                    let stale = inode_uninit.then(|| candidate.to_vec());
                     if inode_uninit {
                         candidate.fill(0);
                         // The bits after the last inode of the group are set.
@@ -251,7 +244,7 @@ impl Ext4FileSystem {
                             continue;
                         }
                         match self.inode_allocator.alloc_inode_in_group(
-                            &mut candidate,
+                            candidate,
                             group_idx,
                             &desc,
                         ) {
@@ -264,7 +257,16 @@ impl Ext4FileSystem {
                         }
                     }
                     if inodes.len() as u32 == count {
-                        data.copy_from_slice(&candidate);
+                        return;
+                    }
+                    for inode in &inodes {
+                        if let Ok((_, index)) = self.inode_allocator.global_to_group(*inode) {
+                            let bit = index.raw() as usize;
+                            candidate[bit / 8] &= !(1 << (bit % 8));
+                        }
+                    }
+                    if let Some(stale) = stale {
+                        candidate.copy_from_slice(&stale);
                     }
                 })?;
 
@@ -279,17 +281,7 @@ impl Ext4FileSystem {
             }
 
             if ext4_superblock_has_metadata_csum(&self.superblock) {
-                let sb = self.superblock;
-                let updated_data = self
-                    .bitmap_cache
-                    .get(&cache_key)
-                    .ok_or(Ext4Error::corrupted())?
-                    .data
-                    .clone();
-                let desc_mut = self
-                    .get_group_desc_mut(group_idx)
-                    .ok_or(Ext4Error::corrupted())?;
-                desc_mut.update_bitmap_checksums(&sb, None, Some(&updated_data));
+                self.update_bitmap_checksum(cache_key)?;
             }
 
             let ipg = self.superblock.s_inodes_per_group;
@@ -333,7 +325,7 @@ impl Ext4FileSystem {
                     }
                     let generation = inode.i_generation;
                     *inode = fresh;
-                    inode.i_generation = generation;
+                    inode.i_generation = generation.wrapping_add(1);
                     Ok(())
                 })?;
             }
@@ -348,18 +340,26 @@ impl Ext4FileSystem {
         &mut self,
         block_dev: &mut Jbd2Dev<B>,
     ) -> Ext4Result<InodeNumber> {
-        let ino = self
-            .alloc_inodes(block_dev, 1)?
+        self.alloc_inodes(block_dev, 1)?
             .into_iter()
             .next()
-            .ok_or(Ext4Error::no_space())?;
-        let fresh = Ext4Inode::empty_for_reuse(self.default_inode_extra_isize());
-        self.modify_inode(block_dev, ino, |inode| {
-            let generation = inode.i_generation;
-            *inode = fresh;
-            inode.i_generation = generation.wrapping_add(1);
-        })?;
-        Ok(ino)
+            .ok_or(Ext4Error::no_space())
+    }
+
+    /// Gives a group's descriptor the checksum of a bitmap that was changed.
+    fn update_bitmap_checksum(&mut self, key: CacheKey) -> Ext4Result<()> {
+        let bitmap = self.bitmap_cache.get(&key).ok_or(Ext4Error::corrupted())?;
+        let index = key.group_id.as_usize()?;
+        let desc = self.group_descs.get_mut(index).ok_or(Ext4Error::corrupted())?;
+        *self.dirty_group_descs.get_mut(index).ok_or(Ext4Error::corrupted())? = true;
+        self.superblock_dirty = true;
+        let data = Some(&bitmap.data[..]);
+        let (blocks, inodes) = match key.bitmap_type {
+            bitmap::BitmapType::Block => (data, None),
+            bitmap::BitmapType::Inode => (None, data),
+        };
+        desc.update_bitmap_checksums(&self.superblock, blocks, inodes);
+        Ok(())
     }
 
     /// Frees one data block given its absolute physical block number.
@@ -368,7 +368,38 @@ impl Ext4FileSystem {
         block_dev: &mut Jbd2Dev<B>,
         global_block: AbsoluteBN,
     ) -> Ext4Result<()> {
-        let (group_idx, block_in_group) = self.block_allocator.global_to_group(global_block)?;
+        self.free_run(block_dev, global_block, 1)
+    }
+
+    /// Frees data blocks, which are in order. Those that follow each other are one change of the
+    /// bitmap.
+    pub(crate) fn free_blocks<B: BlockIo>(
+        &mut self,
+        block_dev: &mut Jbd2Dev<B>,
+        blocks: &[AbsoluteBN],
+    ) -> Ext4Result<()> {
+        for run in blocks.chunk_by(|one, next| one.raw().checked_add(1) == Some(next.raw())) {
+            let (mut first, mut left) = (run[0], run.len() as u32);
+            while left > 0 {
+                let (_, in_group) = self.block_allocator.global_to_group(first)?;
+                let in_this = self.superblock.s_blocks_per_group.saturating_sub(in_group.raw());
+                let count = left.min(in_this.max(1));
+                self.free_run(block_dev, first, count)?;
+                first = first.checked_add(count)?;
+                left -= count;
+            }
+        }
+        Ok(())
+    }
+
+    /// Frees blocks of one group that follow each other. Those that are free already stay so.
+    fn free_run<B: BlockIo>(
+        &mut self,
+        block_dev: &mut Jbd2Dev<B>,
+        first: AbsoluteBN,
+        count: u32,
+    ) -> Ext4Result<()> {
+        let (group_idx, first_in_group) = self.block_allocator.global_to_group(first)?;
         let bitmap_block;
         let cache_key;
         {
@@ -384,66 +415,58 @@ impl Ext4FileSystem {
             cache_key = CacheKey::new_block(group_idx);
         }
 
-        let mut free_ok = Ok(());
-        let mut did_free = true;
-
-        if ext4_superblock_has_metadata_csum(&self.superblock) {
-            let (uninit, desc) = {
-                let gdesc = self
-                    .get_group_desc(group_idx)
-                    .ok_or(Ext4Error::corrupted())?;
-                (gdesc.is_block_bitmap_uninit(), *gdesc)
-            };
-            if !uninit {
-                let superblock = self.superblock;
-                self.bitmap_cache
-                    .check_once(block_dev, cache_key, bitmap_block, |data| {
-                        let expected = ext4_block_bitmap_csum32(&superblock, data);
-                        desc.block_bitmap_csum_matches(&superblock, expected)
-                    })?;
-            }
+        let has_checksum = ext4_superblock_has_metadata_csum(&self.superblock);
+        if has_checksum {
+            let desc = *self
+                .get_group_desc(group_idx)
+                .ok_or(Ext4Error::corrupted())?;
+            let superblock = &self.superblock;
+            self.bitmap_cache
+                .check_once(block_dev, cache_key, bitmap_block, |data| {
+                    let expected = ext4_block_bitmap_csum32(superblock, data);
+                    desc.block_bitmap_csum_matches(superblock, expected)
+                })?;
         }
+        let mut free_ok = Ok(());
+        let mut freed = Vec::new();
         self.bitmap_cache
             .modify(block_dev, cache_key, bitmap_block, |data| {
-                free_ok = match self.block_allocator.free_block(data, block_in_group) {
-                    Ok(()) => Ok(()),
-                    Err(err) if err.kind() == Ext4ErrorKind::NotFound => {
-                        did_free = false;
-                        Ok(())
+                for offset in 0..count {
+                    let block = RelativeBN::new(first_in_group.raw() + offset);
+                    match self.block_allocator.free_block(data, block) {
+                        Ok(()) => freed.push(offset),
+                        Err(err) if err.kind() == Ext4ErrorKind::NotFound => {}
+                        Err(err) => {
+                            free_ok = Err(err);
+                            return;
+                        }
                     }
-                    Err(err) => Err(err),
-                };
+                }
             })?;
 
-        if ext4_superblock_has_metadata_csum(&self.superblock) {
-            let sb = self.superblock;
-            let updated_data = self
-                .bitmap_cache
-                .get(&cache_key)
-                .ok_or(Ext4Error::corrupted())?
-                .data
-                .clone();
-            let desc_mut = self
-                .get_group_desc_mut(group_idx)
-                .ok_or(Ext4Error::corrupted())?;
-            desc_mut.update_bitmap_checksums(&sb, Some(&updated_data), None);
+        if has_checksum {
+            self.update_bitmap_checksum(cache_key)?;
         }
         free_ok?;
 
-        if !did_free {
+        if freed.is_empty() {
             return Ok(());
         }
-
-        block_dev.note_freed(global_block);
+        let count = freed.len() as u32;
+        for offset in freed {
+            block_dev.note_freed(first.checked_add(offset)?);
+        }
         let desc = self
             .get_group_desc_mut(group_idx)
             .ok_or(Ext4Error::corrupted())?;
-        let before = desc.free_blocks_count();
-        let new_count = before.saturating_add(1);
+        let new_count = desc.free_blocks_count().saturating_add(count);
         desc.bg_free_blocks_count_lo = (new_count & 0xFFFF) as u16;
         desc.bg_free_blocks_count_hi = (new_count >> 16) as u16;
         self.sync_group_descriptor_if_needed(block_dev, group_idx)?;
-        let free_blocks = self.superblock.free_blocks_count().saturating_add(1);
+        let free_blocks = self
+            .superblock
+            .free_blocks_count()
+            .saturating_add(u64::from(count));
         self.superblock.s_free_blocks_count_lo = (free_blocks & 0xFFFF_FFFF) as u32;
         self.superblock.s_free_blocks_count_hi = (free_blocks >> 32) as u32;
         Ok(())
@@ -480,11 +503,11 @@ impl Ext4FileSystem {
                 (gdesc.is_inode_bitmap_uninit(), *gdesc)
             };
             if !uninit {
-                let superblock = self.superblock;
+                let superblock = &self.superblock;
                 self.bitmap_cache
                     .check_once(block_dev, cache_key, bitmap_block, |data| {
-                        let expected = ext4_inode_bitmap_csum32(&superblock, data);
-                        desc.inode_bitmap_csum_matches(&superblock, expected)
+                        let expected = ext4_inode_bitmap_csum32(superblock, data);
+                        desc.inode_bitmap_csum_matches(superblock, expected)
                     })?;
             }
         }
@@ -501,17 +524,7 @@ impl Ext4FileSystem {
             })?;
 
         if ext4_superblock_has_metadata_csum(&self.superblock) {
-            let sb = self.superblock;
-            let updated_data = self
-                .bitmap_cache
-                .get(&cache_key)
-                .ok_or(Ext4Error::corrupted())?
-                .data
-                .clone();
-            let desc_mut = self
-                .get_group_desc_mut(group_idx)
-                .ok_or(Ext4Error::corrupted())?;
-            desc_mut.update_bitmap_checksums(&sb, None, Some(&updated_data));
+            self.update_bitmap_checksum(cache_key)?;
         }
         free_ok?;
 

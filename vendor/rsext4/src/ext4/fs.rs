@@ -387,13 +387,13 @@ impl Ext4FileSystem {
             self.block_size(),
         )?;
 
-        let sb = self.superblock;
-        let has_csum = ext4_superblock_has_metadata_csum(&sb);
+        let superblock = &self.superblock;
+        let has_csum = ext4_superblock_has_metadata_csum(superblock);
 
-        let wrapped_f = move |inode: &mut Ext4Inode, raw_inode: &mut [u8]| {
+        let wrapped_f = |inode: &mut Ext4Inode, raw_inode: &mut [u8]| {
             f(inode, raw_inode)?;
             if has_csum {
-                ext4_update_raw_inode_checksum(&sb, inode_num, inode, raw_inode)?;
+                ext4_update_raw_inode_checksum(superblock, inode_num, inode, raw_inode)?;
             } else {
                 inode.to_disk_bytes(raw_inode);
             }
@@ -432,8 +432,8 @@ impl Ext4FileSystem {
         block_dev: &mut Jbd2Dev<B>,
         inode_num: InodeNumber,
     ) -> Ext4Result<Ext4Inode> {
-        self.get_inode_record(block_dev, inode_num)
-            .map(|(inode, _)| inode)
+        self.cached_inode(block_dev, inode_num)
+            .map(|cached| cached.inode)
     }
 
     /// Loads one inode and its complete raw record through the inode-table cache.
@@ -442,6 +442,15 @@ impl Ext4FileSystem {
         block_dev: &mut Jbd2Dev<B>,
         inode_num: InodeNumber,
     ) -> Ext4Result<(Ext4Inode, Vec<u8>)> {
+        self.cached_inode(block_dev, inode_num)
+            .map(|cached| (cached.inode, cached.raw_inode().to_vec()))
+    }
+
+    fn cached_inode<B: BlockIo>(
+        &mut self,
+        block_dev: &mut Jbd2Dev<B>,
+        inode_num: InodeNumber,
+    ) -> Ext4Result<&inode_table::CachedInode> {
         let (group_idx, _idx_in_group) = self.inode_allocator.global_to_group(inode_num)?;
 
         let inode_table_start = self
@@ -457,10 +466,8 @@ impl Ext4FileSystem {
             self.block_size(),
         )?;
 
-        let cached = self
-            .inodetable_cache
-            .get_or_load(block_dev, inode_num, block_num, offset)?;
-        Ok((cached.inode, cached.raw_inode().to_vec()))
+        self.inodetable_cache
+            .get_or_load(block_dev, inode_num, block_num, offset)
     }
 
     /// Returns an aggregated statfs-style snapshot.

@@ -106,6 +106,7 @@ impl Ext4FileSystem {
         self.group_descs =
             Self::load_group_descriptors(block_dev, &self.superblock, self.group_count)?;
         self.dirty_group_descs = ::alloc::vec![false; self.group_descs.len()];
+        self.count_free();
         self.system_zones = if block_validity {
             SystemZoneMap::from_layout(&self.superblock, &self.group_descs)?
         } else {

@@ -1003,7 +1003,7 @@ where
         permissions: FilePermissions,
     ) -> Ext4Result<InodeInfo> {
         self.ensure_writable("inode:create")?;
-        create_inode_at(
+        let (number, inode) = create_inode_at(
             &mut self.device,
             &mut self.filesystem,
             CreateEntryRequest {
@@ -1016,9 +1016,7 @@ where
             CreateInodePayload::Empty,
             Ext4DirEntry2::EXT4_FT_REG_FILE,
         )?;
-        self.lookup_child(parent, name)?.ok_or_else(|| {
-            Ext4Error::corrupted().with_operation("inode:create_missing_directory_entry")
-        })
+        self.inspect_inode(number, inode)
     }
 
     /// Creates a character device, block device, FIFO, or socket inode.
@@ -1031,7 +1029,7 @@ where
         kind: SpecialInodeKind,
     ) -> Ext4Result<InodeInfo> {
         self.ensure_writable("inode:create_special")?;
-        create_inode_at(
+        let (number, inode) = create_inode_at(
             &mut self.device,
             &mut self.filesystem,
             CreateEntryRequest {
@@ -1044,9 +1042,7 @@ where
             kind.payload(),
             kind.directory_entry_type(),
         )?;
-        self.lookup_child(parent, name)?.ok_or_else(|| {
-            Ext4Error::corrupted().with_operation("inode:create_missing_special_entry")
-        })
+        self.inspect_inode(number, inode)
     }
 
     /// Creates a symbolic link below a resolved directory.
@@ -1058,7 +1054,7 @@ where
         target: &[u8],
     ) -> Ext4Result<InodeInfo> {
         self.ensure_writable("symlink:create")?;
-        create_inode_at(
+        let (number, inode) = create_inode_at(
             &mut self.device,
             &mut self.filesystem,
             CreateEntryRequest {
@@ -1071,9 +1067,7 @@ where
             CreateInodePayload::Data(target),
             Ext4DirEntry2::EXT4_FT_SYMLINK,
         )?;
-        self.lookup_child(parent, name)?.ok_or_else(|| {
-            Ext4Error::corrupted().with_operation("symlink:create_missing_directory_entry")
-        })
+        self.inspect_inode(number, inode)
     }
 
     /// Creates a directory below an already resolved directory.

@@ -1,4 +1,4 @@
-use super::{mkfs::write_superblock, *};
+use super::*;
 
 impl Ext4FileSystem {
     fn clean_state(superblock: &Ext4Superblock) -> u16 {
@@ -187,8 +187,26 @@ impl Ext4FileSystem {
     }
 
     pub fn sync_superblock<B: BlockIo>(&mut self, block_dev: &mut Jbd2Dev<B>) -> Ext4Result<()> {
-        // Recompute free-space counters from group descriptors before writing
-        // the superblock so the persisted totals match the flushed metadata.
+        self.count_free();
+        let block_size = self.block_size();
+        let offset = Ext4Superblock::SUPERBLOCK_OFFSET as usize;
+        let block = AbsoluteBN::new((offset / block_size) as u64);
+        let superblock = &mut self.superblock;
+        block_dev.update_block(block, true, |buffer| {
+            let bytes = buffer
+                .get_mut(offset % block_size..)
+                .filter(|bytes| bytes.len() >= Ext4Superblock::SUPERBLOCK_SIZE)
+                .ok_or_else(Ext4Error::corrupted)?;
+            crate::checksum::encode_superblock_with_checksum(superblock, bytes);
+            Ok(())
+        })?;
+        self.superblock_dirty = false;
+        Ok(())
+    }
+
+    /// Sets the free-space counters of the superblock from the group descriptors. A change of them
+    /// alone is written only with the next commit that a client asks for.
+    pub(crate) fn count_free(&mut self) {
         let mut real_free_blocks: u64 = 0;
         let mut real_free_inodes: u64 = 0;
         for desc in &self.group_descs {
@@ -198,11 +216,6 @@ impl Ext4FileSystem {
         self.superblock.s_free_blocks_count_lo = (real_free_blocks & 0xFFFFFFFF) as u32;
         self.superblock.s_free_blocks_count_hi = (real_free_blocks >> 32) as u32;
         self.superblock.s_free_inodes_count = real_free_inodes as u32;
-
-        self.superblock.update_checksum();
-        write_superblock(block_dev, &self.superblock)?;
-        self.superblock_dirty = false;
-        Ok(())
     }
 
     fn sync_superblock_if_dirty<B: BlockIo>(

@@ -351,13 +351,15 @@ impl<'a> ExtentTree<'a> {
             // Never release a block while durable extent metadata still refers
             // to it. A later bitmap failure may leak an unreachable block, but
             // it cannot turn a referenced block into free space.
+            let mut blocks = ::alloc::vec::Vec::new();
             for offset in 0..u64::from(cut_len) {
                 let block = physical_start
                     .checked_add(offset)
                     .ok_or_else(Ext4Error::overflow)?;
-                fs.free_block(dev, AbsoluteBN::new(block))?;
+                blocks.push(AbsoluteBN::new(block));
                 tree.sub_inode_sectors_for_block(fs)?;
             }
+            fs.free_blocks(dev, &blocks)?;
 
             Ok(StepRes {
                 kind: StepKind::Deleted,

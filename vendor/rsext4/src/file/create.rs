@@ -150,7 +150,7 @@ pub(crate) fn create_inode_at<B: BlockIo>(
     request: CreateEntryRequest<'_>,
     payload: CreateInodePayload<'_>,
     file_type: u8,
-) -> Ext4Result<Ext4Inode> {
+) -> Ext4Result<(InodeNumber, Ext4Inode)> {
     let counters_before = fs.group_counter_snapshot();
     fs.with_metadata_transaction(device, CREATE_TRANSACTION_CREDITS, |fs, device| {
         let created = create_inode_at_inner(device, fs, request, payload, file_type)?;
@@ -163,8 +163,7 @@ pub(crate) fn create_inode_at<B: BlockIo>(
         fs.inodetable_cache.flush(device, created.number)?;
         fs.inodetable_cache.flush(device, request.parent)?;
         fs.flush_changed_group_metadata(device, &counters_before)?;
-        fs.sync_superblock(device)?;
-        Ok(created.inode)
+        Ok((created.number, created.inode))
     })
 }
 
@@ -481,4 +480,5 @@ pub fn mkfile_with_owner<B: BlockIo>(
         payload,
         file_type,
     )
+    .map(|(_, inode)| inode)
 }

@@ -153,16 +153,15 @@ fn release_inode_owned_blocks<B: BlockIo>(
     block_dev: &mut Jbd2Dev<B>,
     owned: InodeOwnedBlocks,
 ) -> Ext4Result<()> {
-    for block in owned.data {
+    for &block in &owned.data {
         fs.datablock_cache.invalidate(block);
-        fs.free_block(block_dev, block)?;
     }
-    for block in owned.metadata {
+    fs.free_blocks(block_dev, &owned.data)?;
+    for &block in &owned.metadata {
         block_dev.forget_detached_metadata(block)?;
         fs.datablock_cache.invalidate(block);
-        fs.free_block(block_dev, block)?;
     }
-    Ok(())
+    fs.free_blocks(block_dev, &owned.metadata)
 }
 
 fn reap_transaction_credits(

@@ -2346,7 +2346,6 @@ fn allocate_unwritten_extent_chunk<B: BlockIo>(
     )?;
     fs.inodetable_cache.flush(device, inode_num)?;
     fs.flush_changed_group_metadata(device, counters_before)?;
-    fs.sync_superblock(device)?;
     Ok((inode, allocated))
 }
 
@@ -2470,7 +2469,6 @@ pub fn mark_inode_written<B: BlockIo>(
                         ExtentTree::with_filesystem(&mut inode, fs, inode_num)
                             .prepare_unwritten_write(fs, device, logical, length)?;
                         fs.flush_changed_group_metadata(device, &counters_before)?;
-                        fs.sync_superblock(device)?;
                     }
                     ExtentTree::with_filesystem(&mut inode, fs, inode_num)
                         .finish_unwritten_write(device, logical, length)?;

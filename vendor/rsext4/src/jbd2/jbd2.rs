@@ -917,19 +917,24 @@ impl JBD2DEVSYSTEM {
             if checksum_mode == Jbd2ChecksumMode::CompatChecksum {
                 compat_checksum = jbd2_compat_checksum_append(compat_checksum, &desc_buffer);
             }
-            block_dev.write(&desc_buffer, descriptor_block, 1)?;
-            for update_index in payload_offset..payload_end {
-                let payload_block =
-                    self.set_next_log_block_with_mapping(block_dev, journal_blocks)?;
-                let transaction = self.committing_transaction.as_ref().ok_or_else(|| {
-                    Ext4Error::corrupted().with_operation("jbd2:missing_committing_transaction")
-                })?;
-                let payload = journal_payload(&transaction.updates[update_index], block_size)?;
+            let payload_blocks = (payload_offset..payload_end)
+                .map(|_| self.set_next_log_block_with_mapping(block_dev, journal_blocks))
+                .collect::<Ext4Result<Vec<_>>>()?;
+            let transaction = self.committing_transaction.as_ref().ok_or_else(|| {
+                Ext4Error::corrupted().with_operation("jbd2:missing_committing_transaction")
+            })?;
+            let payloads = transaction.updates[payload_offset..payload_end]
+                .iter()
+                .map(|update| journal_payload(update, block_size))
+                .collect::<Ext4Result<Vec<_>>>()?;
+            let mut blocks = vec![(descriptor_block, &desc_buffer[..])];
+            for (block, payload) in payload_blocks.into_iter().zip(&payloads) {
                 if checksum_mode == Jbd2ChecksumMode::CompatChecksum {
                     compat_checksum = jbd2_compat_checksum_append(compat_checksum, payload.bytes());
                 }
-                block_dev.write(payload.bytes(), payload_block, 1)?;
+                blocks.push((block, payload.bytes()));
             }
+            block_dev.write_each(&blocks)?;
             payload_offset = payload_end;
         }
 
@@ -1030,6 +1035,7 @@ impl JBD2DEVSYSTEM {
             return Ok(false);
         }
 
+        let mut blocks = Vec::new();
         let mut later_blocks = BTreeSet::new();
         for transaction in &self.checkpoint_transactions[completed_transactions..] {
             later_blocks.extend(transaction.updates.iter().map(|update| update.0));
@@ -1042,7 +1048,7 @@ impl JBD2DEVSYSTEM {
         {
             for update in &transaction.updates {
                 if !later_blocks.contains(&update.0) {
-                    block_dev.write(&update.1[..], update.0, 1)?;
+                    blocks.push((update.0, &update.1[..]));
                 }
             }
             // The set only filters transactions that are still to be scanned.
@@ -1054,6 +1060,10 @@ impl JBD2DEVSYSTEM {
                 later_blocks.extend(transaction.revoked_blocks.iter().copied());
             }
         }
+        // The superblock is in one of the first two blocks. Nothing can be replayed if a part of it
+        // is old, so it is written last.
+        blocks.sort_unstable_by_key(|(block, _)| block.raw().wrapping_sub(2));
+        block_dev.write_each(&blocks)?;
         block_dev.flush()?;
 
         let completed_records = self.checkpoint_transactions[..completed_transactions]

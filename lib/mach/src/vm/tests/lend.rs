@@ -126,6 +126,35 @@ fn a_copy_within_one_object_is_refused_and_does_not_wait_for_itself() {
 }
 
 #[test]
+fn an_object_becomes_longer_by_what_is_written_at_its_end() {
+    let system = System::new(64);
+    let size = PAGE_SIZE + 10;
+    let pager = FilePager::new(vec![7; size as usize]);
+    let file = VmObject::paged(system.vm(), pager.clone(), size, CopyStrategy::Symmetric).unwrap();
+    let extend = |offset: u64, bytes: &[u8]| {
+        let within = (offset % PAGE_SIZE) as usize;
+        let write = |frame| system.machine.write_frame(frame, within, bytes);
+        (file.try_extend(offset, bytes.len() as u64, write), file.size())
+    };
+    assert_eq!(extend(size, &[9; 4]), (None, size), "the pager has the start of this page");
+    assert!(pager.requests.lock().unwrap().is_empty());
+    assert_eq!(extend(PAGE_SIZE, &[9; 10]), (None, size), "the object has these bytes");
+    assert_eq!(extend(3 * PAGE_SIZE - 1, &[9; 2]), (None, size), "they are in two pages");
+    assert_eq!(extend(2 * PAGE_SIZE + 6, &[9; 4]), (Some(()), 2 * PAGE_SIZE + 10));
+    assert_eq!(extend(2 * PAGE_SIZE + 10, &[8; 2]), (Some(()), 2 * PAGE_SIZE + 12));
+    assert_eq!(extend(3 * PAGE_SIZE, &[6; PAGE_SIZE as usize]), (Some(()), 4 * PAGE_SIZE));
+    assert!(pager.requests.lock().unwrap().is_empty(), "its pager has nothing for these pages");
+    let mut bytes = [1; 16];
+    system.run(file.read(2 * PAGE_SIZE, &mut bytes)).unwrap();
+    assert_eq!(bytes, [0, 0, 0, 0, 0, 0, 9, 9, 9, 9, 8, 8, 0, 0, 0, 0]);
+    let mut bytes = [1; 4];
+    system.run(file.read(4 * PAGE_SIZE - 2, &mut bytes[..2])).unwrap();
+    assert_eq!(bytes, [6, 6, 1, 1]);
+    system.run(file.read(PAGE_SIZE + 6, &mut bytes)).unwrap();
+    assert_eq!(bytes, [7; 4], "the page that was the last one is the pager's");
+}
+
+#[test]
 fn a_whole_page_is_overwritten_without_its_pager() {
     let system = System::new(64);
     let size = 2 * PAGE_SIZE + 10;
