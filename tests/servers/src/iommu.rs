@@ -5,6 +5,7 @@
 use crate::report::Report;
 use l4::ipc::{self, Message};
 use l4::utcb;
+use l4::x2::protocol::INTERRUPT_TAG;
 use l4::x2::{IpcErrorKind, ThreadId, Time};
 use rt::root::pci::{self, Function, Region};
 use rt::root::pool::{self, Pool};
@@ -166,11 +167,16 @@ fn copy(source: u64, destination: u64, command: u64) {
 /// The main function of the server that tells where memory is, and lends its own.
 pub(crate) fn tell() -> ! {
     let me = utcb::my_global_id();
-    let interrupt = pci::function(0).ok().and_then(|device| device.attach(0, me).ok());
+    let _ = pci::function(0).map(|device| device.attach(0, me));
+    let mut is_raised = false;
     names::register(me).expect("it is a thread of this server");
     serve(|label, [first, _]| match label {
         PLACE => place(first),
-        RAISED_OTHER => interrupt.is_some_and(|it| ipc::receive_timeout(it, SHORT).is_ok()).into(),
+        RAISED_OTHER => is_raised.into(),
+        label if label == INTERRUPT_TAG.label() => {
+            is_raised = true;
+            0
+        }
         LEND => {
             memory::allocate(LENT, PAGE).expect("it may have a page");
             pool::create(LENT, PAGE, ThreadId::from_raw(first)).map_or(0, Pool::word)

@@ -11,9 +11,12 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use x2::extension::TableRequest;
 
 use super::boot::{memory, processors};
+use super::local_apic::LOCAL_APIC;
 use super::{io_apic, layout};
 use crate::arch::interrupt_table::{self as format, ENTRY, Entry, Layout};
+use crate::arch::local_apic::Access;
 use crate::boot_cell::BootCell;
+use crate::log;
 use crate::memory::{PAGE_SIZE, PhysAddr};
 
 struct Table {
@@ -25,9 +28,13 @@ static TABLE: BootCell<Option<Table>> = BootCell::new(None);
 /// Whether the units use the table.
 static IN_USE: AtomicBool = AtomicBool::new(false);
 
-/// Makes the table, empty. Called at boot only, while the numbers of interrupts and processors are
+/// Makes the table, empty. Called at boot only, when the numbers of interrupts and processors are
 /// known and boot memory may still be taken.
 pub(super) fn init(messages: u32) {
+    if LOCAL_APIC.0.is_x2apic() {
+        // Entries have local APIC ids of 8 bits, which are those of the other mode.
+        return log::warning!("there is no table of interrupts: the local APICs are in x2APIC mode");
+    }
     let layout = Layout { messages, lines: io_apic::lines(), processors: processors::count() };
     let address = memory::allocate((ENTRY << layout.entries_log2()).div_ceil(PAGE_SIZE));
     // SAFETY: boot only, and no other reference is in use.
