@@ -23,7 +23,7 @@ enum Request {
     Open(SpaceRef, SpaceRef),
     Close(SpaceRef, SpaceRef),
     PhysicalAddresses(SpaceRef, bool),
-    /// Says who may raise an interrupt, which has a message, and asks for the message.
+    /// Says what may raise an interrupt, which has a message, and asks for the message.
     InterruptMessage(&'static Interrupt, MessageSource),
     InterruptTable(TableRequest),
 }

@@ -66,11 +66,11 @@ impl SpaceOption {
     }
 }
 
-/// Who may raise a message-signalled interrupt, as the second value of
+/// What may raise a message-signalled interrupt, as the second value of
 /// [`SpaceOption::InterruptMessage`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageSource {
-    /// Nobody whose messages are remapped. The answer is the message of one whose are not.
+    /// Nothing whose messages are remapped. The answer is the message for what has others.
     Unchecked,
     /// The PCI function with this bus, device and function, of 8, 5 and 3 bits.
     Function(u16),

@@ -9,7 +9,7 @@ use crate::configuration::FunctionId;
 use crate::machine::Machine;
 use crate::pci::{self, ConfigurationSpace, ENTRY, Messages, Region};
 use crate::resources::Resources;
-use crate::server::{Server, name};
+use crate::server::{Server, id, name};
 use crate::thread_numbers::{ServerIndex, ThreadName};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -388,7 +388,12 @@ impl Server {
         function.attached.try_reserve(1).map_err(|_| Status::NoMemory)?;
         let (source, unit) = (function.source(), function.unit);
         let result = resources.make_message(interrupt, source, unit).and_then(|message| {
-            self.enable_message(resources, [index, entry.into()], message, interrupt, handler)
+            self.enable_message(
+                resources,
+                index,
+                message,
+                Attached { entry, interrupt, handler: name(handler) },
+            )
         });
         if result.is_err() {
             resources.give_back(&[interrupt]);
@@ -396,23 +401,22 @@ impl Server {
         result.map(|()| interrupt.into())
     }
 
-    /// Makes `handler` the handler of the interrupt, and has the function, which exists, raise it.
+    /// Gives the interrupt its handler, and has the function, which exists, raise it.
     fn enable_message<M: Machine>(
         &self,
         resources: &mut Resources<M>,
-        [index, entry]: [u64; 2],
+        index: u64,
         message: InterruptMessage,
-        interrupt: u32,
-        handler: ThreadId,
+        attached: Attached,
     ) -> Result<(), Status> {
-        let (machine, line) = (&mut resources.machine, ThreadId::interrupt(interrupt));
-        machine.set_interrupt_handler(line, handler).map_err(|_| Status::NoMemory)?;
+        let (machine, line) = (&mut resources.machine, ThreadId::interrupt(attached.interrupt));
+        machine.set_interrupt_handler(line, id(attached.handler)).map_err(|_| Status::NoMemory)?;
         let function = self.function(&mut resources.functions, index).ok_or(Status::NotFound)?;
-        if let Err(status) = function.enable_message(machine, entry as u16, message) {
+        if let Err(status) = function.enable_message(machine, attached.entry, message) {
             machine.set_interrupt_handler(line, line).map_err(|_| Status::Unsupported)?;
             return Err(status);
         }
-        function.attached.push(Attached { entry: entry as u16, interrupt, handler: name(handler) });
+        function.attached.push(attached);
         Ok(())
     }
 

@@ -2,9 +2,9 @@
 //! one.
 //!
 //! The kernel has the memory of the table and writes its entries. Root finds the units, tells in
-//! whose name each I/O APIC sends messages, has all units use the table, and says so. Units may keep
-//! what they have read: root has them forget it after the entry of a message has changed. (Entries
-//! of lines never change.)
+//! whose name each I/O APIC sends messages, has all units use the table, and says so. Units may
+//! keep what they have read: root has them forget it after the entry of a message has changed.
+//! (Entries of lines never change.)
 use core::arch::asm;
 use core::sync::atomic::{AtomicBool, Ordering};
 

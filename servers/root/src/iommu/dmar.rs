@@ -42,8 +42,16 @@ pub(crate) struct Unit {
     pub(crate) is_for_rest: bool,
     /// Its functions.
     pub(crate) scopes: Vec<Scope>,
-    /// Its I/O APICs: the id of each, and the function in whose name it sends messages.
-    io_apics: Vec<(u8, Scope)>,
+    /// Its I/O APICs.
+    io_apics: Vec<IoApic>,
+}
+
+/// An I/O APIC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct IoApic {
+    id: u8,
+    /// The function in whose name it sends messages.
+    function: Scope,
 }
 
 /// Memory that the functions of some scopes must reach, because the firmware has told them so.
@@ -131,7 +139,7 @@ impl Dmar {
     /// messages.
     pub(crate) fn io_apics(&self, space: &impl Fn(u32) -> Bridge) -> Vec<(u8, u16)> {
         let all = self.units.iter().flat_map(|unit| &unit.io_apics);
-        all.filter_map(|(id, scope)| Some((*id, (scope.end(space)? >> 8) as u16))).collect()
+        all.filter_map(|it| Some((it.id, (it.function.end(space)? >> 8) as u16))).collect()
     }
 
     /// The memory that the function at `place` must reach.
@@ -196,8 +204,8 @@ fn reserved(entry: &[u8]) -> Result<Reserved, Error> {
     Ok(Reserved { memory: start..end, scopes: scopes(&entry[24..])?.0 })
 }
 
-/// The scopes of an entry: of functions, and of I/O APICs, each with its id.
-fn scopes(mut rest: &[u8]) -> Result<(Vec<Scope>, Vec<(u8, Scope)>), Error> {
+/// The scopes of an entry: functions, and I/O APICs.
+fn scopes(mut rest: &[u8]) -> Result<(Vec<Scope>, Vec<IoApic>), Error> {
     let (mut functions, mut io_apics) = (Vec::new(), Vec::new());
     while let [kind, length, ..] = *rest {
         let length = usize::from(length);
@@ -207,7 +215,7 @@ fn scopes(mut rest: &[u8]) -> Result<(Vec<Scope>, Vec<(u8, Scope)>), Error> {
         let found = Scope { is_bridge: kind == BRIDGE, bus: scope[5], path };
         match kind {
             ENDPOINT | BRIDGE => add(&mut functions, found)?,
-            IO_APIC => add(&mut io_apics, (scope[4], found))?,
+            IO_APIC => add(&mut io_apics, IoApic { id: scope[4], function: found })?,
             _ => {}
         }
     }

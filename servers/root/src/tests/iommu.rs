@@ -242,7 +242,7 @@ fn a_function_raises_its_own_interrupts_and_no_others() {
     };
     assert_eq!(raised(&mut root), [true, false, false, true]);
     assert_eq!(root.machine().registers[&0x2000_1000], 0xfee0_0010 | first << 5);
-    // What is given back is nobody's, and then another's, whatever the unit has kept.
+    // What is given back is no function's, and then another's, whatever the unit has kept.
     assert_eq!(root.request(0, request::ROOT_MESSAGE_DETACH, &[first.into()]), Some(Answer::Done));
     assert_eq!(raised(&mut root), [false, false, false, true]);
     assert_eq!(attach(&mut root, 1, 0), first);
