@@ -13,7 +13,7 @@
 //! | `processors=N` | use at most this many processors; default: all that the firmware reports, at most 64 |
 //! | `apic-ids=ID,ID` | use the processors with these local APIC ids, instead of those that the firmware's tables name |
 //! | `msi=N` | the maximum number of message-signalled interrupts; default 32 |
-//! | `interrupt-remapping` | make a table by which units let a device raise its own interrupts only |
+//! | `interrupt-remapping` | a table by which a device raises only its own interrupts |
 //! | `delays=SEED` | random delays where processors race, for tests; 0: none |
 //! | `legacy-io` | the first serial port's I/O ports are open to every space |
 //! | `kdb=user` | every space may use the kernel debugger's console operations (ABI 15) |

@@ -126,6 +126,8 @@ pub(crate) fn drive() -> ! {
             again.is_ok().into()
         }
         RAISE => interrupts(interrupt).into(),
+        // One that nothing waits for is answered like a request.
+        label if label == INTERRUPT_TAG.label() => 0,
         _ => crate::fault(),
     })
 }
