@@ -13,6 +13,7 @@
 //! | `processors=N` | use at most this many processors; default: all that the firmware reports, at most 64 |
 //! | `apic-ids=ID,ID` | use the processors with these local APIC ids, instead of those that the firmware's tables name |
 //! | `msi=N` | the maximum number of message-signalled interrupts; default 32 |
+//! | `interrupt-remapping` | a table by which a device raises only its own interrupts |
 //! | `delays=SEED` | random delays where processors race, for tests; 0: none |
 //! | `legacy-io` | the first serial port's I/O ports are open to every space |
 //! | `kdb=user` | every space may use the kernel debugger's console operations (ABI 15) |
@@ -88,6 +89,8 @@ pub struct Config {
     pub apic_ids: Option<ApicIds>,
     /// How many message-signalled interrupts there are, if there are vectors for them.
     pub messages: u32,
+    /// There is a table of interrupts for units between devices and memory.
+    pub interrupt_remapping: bool,
     /// Seed of random delays; 0 = none.
     pub delays: u64,
     /// The first serial port is open to every space.
@@ -137,6 +140,7 @@ impl Config {
         processors: u32::MAX,
         apic_ids: None,
         messages: 32,
+        interrupt_remapping: false,
         delays: 0,
         legacy_io: false,
         user_kdb: false,
@@ -188,6 +192,7 @@ impl Config {
             Some(("kdb", "break")) => self.break_key = true,
             Some(("kdb", "test")) => self.test_kdb = true,
             None if word == "legacy-io" => self.legacy_io = true,
+            None if word == "interrupt-remapping" => self.interrupt_remapping = true,
             None if word == "kdb" => self.enter_kdb = true,
             None if word == "exception-error-code" => self.exception_error_code = true,
             None if word == "exit" => self.exit_on_panic = true,
@@ -250,6 +255,7 @@ mod tests {
         assert_eq!((config.processors, config.messages, config.apic_ids), (4, 0, None));
         assert!(!config.steady_tsc && parse("kernel tsc=reliable").0.steady_tsc);
         assert_eq!(parse("apic-ids=0,77,1").0.apic_ids.unwrap().get(), [0, 77, 1]);
+        assert!(!config.interrupt_remapping && parse("kernel interrupt-remapping").0.interrupt_remapping);
         assert!(config.legacy_io && config.enter_kdb && config.exit_on_panic && !config.user_kdb);
         assert!(
             config.trace.contains(::trace::Event::Switch) && !config.trace.contains(::trace::Event::Idle)

@@ -20,6 +20,7 @@ use core::ptr::eq;
 use core::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 use handover::{Again, Location, Node};
+use x2::extension::MessageSource;
 use x2::kip::ThreadInfo;
 use x2::{IpcErrorKind, ThreadId};
 
@@ -140,12 +141,10 @@ pub fn find(id: ThreadId) -> Option<&'static Interrupt> {
         .filter(|interrupt| interrupt.id() == id && !kdb::takes_interrupt(interrupt.number.get()))
 }
 
-/// The address and the data of the message by which a device raises the interrupt with this thread
-/// number; `None` if that is no message-signalled interrupt's.
-pub fn message(number: u64) -> Option<[u64; 2]> {
+/// The message-signalled interrupt with this thread number.
+pub fn find_message(number: u64) -> Option<&'static Interrupt> {
     let interrupt = interrupts().get(usize::try_from(number).ok()?)?;
-    let (address, data) = arch::interrupt_message(interrupt.message()?, interrupt.source().into());
-    Some([address, data])
+    interrupt.message().is_some().then_some(interrupt)
 }
 
 /// A line has raised an interrupt, which the controller driver has masked and acknowledged.
@@ -260,6 +259,14 @@ impl Interrupt {
     /// The number of the message that raises it; `None` for a line.
     fn message(&self) -> Option<u32> {
         self.number.get().checked_sub(LINES.load(Ordering::Relaxed))
+    }
+
+    /// The address and the data of the message by which `source` raises the interrupt, which is
+    /// message-signalled. From now on no other source can, if a unit remaps messages. The callers
+    /// take turns, under the lock of SpaceOptions.
+    pub fn tell_message(&self, source: MessageSource) -> [u64; 2] {
+        let number = self.message().expect("the interrupt is message-signalled");
+        arch::interrupt_message(number, self.source().into(), source)
     }
 
     fn source(&self) -> u16 {

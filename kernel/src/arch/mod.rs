@@ -6,6 +6,7 @@ mod breakpoint;
 mod crash;
 pub mod exit;
 pub mod extended_image;
+pub mod interrupt_table;
 pub mod local_apic;
 pub mod page_entry;
 pub mod port_instruction;

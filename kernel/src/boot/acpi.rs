@@ -20,6 +20,8 @@ const HEADER: usize = 36;
 /// An I/O APIC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct IoApic {
+    /// Its id.
+    pub id: u8,
     /// Its registers.
     pub address: PhysAddr,
     /// The number of the I/O APIC's first interrupt line.
@@ -244,6 +246,7 @@ impl Tables {
             // I/O APIC: id, reserved, address, first line.
             1 => {
                 let io_apic = IoApic {
+                    id: entry[2],
                     address: PhysAddr::new(u64::from(word(entry, 4)?)),
                     first_line: word(entry, 8)?,
                 };
@@ -318,7 +321,7 @@ mod tests {
         body.extend_from_slice(&[0, 8, 0, 0, 1, 0, 0, 0]);
         body.extend_from_slice(&[0, 8, 1, 4, 1, 0, 0, 0]);
         body.extend_from_slice(&[0, 8, 2, 5, 0, 0, 0, 0]);
-        body.extend_from_slice(&[1, 12, 0, 0, 0, 0, 0xc0, 0xfe, 0, 0, 0, 0]);
+        body.extend_from_slice(&[1, 12, 7, 0, 0, 0, 0xc0, 0xfe, 0, 0, 0, 0]);
         body.extend_from_slice(&[2, 10, 0, 0, 2, 0, 0, 0, 0, 0]);
         body.extend_from_slice(&[2, 10, 0, 9, 9, 0, 0, 0, 0x0f, 0]);
         make_table(b"APIC", &body)
@@ -350,7 +353,8 @@ mod tests {
         let memory = machine(&[make_table(b"FACP", &[0; 8]), madt(), make_table(b"HPET", &hpet)]);
         let tables = read(&memory, None).unwrap();
         assert_eq!(tables.processors(), [0, 4]);
-        assert_eq!(tables.io_apics(), [IoApic { address: PhysAddr::new(0xfec0_0000), first_line: 0 }]);
+        let io_apic = IoApic { id: 7, address: PhysAddr::new(0xfec0_0000), first_line: 0 };
+        assert_eq!(tables.io_apics(), [io_apic]);
         assert_eq!(tables.hpet, Some(PhysAddr::new(0xfed0_0000)));
         assert_eq!(tables.signal(2), Signal::ISA);
         assert_eq!(tables.signal(9), Signal { active_low: true, level: true });

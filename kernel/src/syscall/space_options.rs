@@ -1,16 +1,17 @@
 //! SpaceOptions(RDI space, RSI option, RDX value, R8 value): ownership, confinement, foreign system
 //! calls and kernel memory of a space (K1, K9, K13). Result in RAX, answers in RDX and R8.
 
-use x2::extension::{Quota, SpaceOption, SystemCallMode};
+use x2::extension::{MessageSource, Quota, SpaceOption, SystemCallMode, TableRequest};
 use x2::{ErrorCode, ThreadId};
 
 use super::{arguments, check_privilege, return_result};
+use crate::interrupt::{self, Interrupt};
 use crate::memory::Account;
 use crate::scheduler::Next;
 use crate::space::{CONTROL, SpaceRef};
 use crate::thread::table::threads;
 use crate::thread::{Found, ThreadRef};
-use crate::{arch, interrupt, mapping};
+use crate::{arch, mapping};
 
 /// A valid call: the caller may make it, and its values are right.
 enum Request {
@@ -22,8 +23,9 @@ enum Request {
     Open(SpaceRef, SpaceRef),
     Close(SpaceRef, SpaceRef),
     PhysicalAddresses(SpaceRef, bool),
-    /// Asks for an interrupt's message, which is found already.
-    InterruptMessage([u64; 2]),
+    /// Says what may raise an interrupt, which has a message, and asks for the message.
+    InterruptMessage(&'static Interrupt, MessageSource),
+    InterruptTable(TableRequest),
 }
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
@@ -43,11 +45,10 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
     let values = [arguments.value(), arguments.second_value()];
     let option = arguments.option();
     let privileged = check_privilege(current);
-    // The only option that is not about a space.
-    if option == Some(SpaceOption::InterruptMessage) {
+    // The options that are not about a space.
+    if matches!(option, Some(SpaceOption::InterruptMessage | SpaceOption::InterruptTable)) {
         privileged?;
-        let message = interrupt::message(values[0]).ok_or(ErrorCode::InvalidParameter)?;
-        return Ok(Request::InterruptMessage(message));
+        return of_interrupts(option, values).ok_or(ErrorCode::InvalidParameter);
     }
     let space = space_of(arguments.space());
     let owns = space.is_ok_and(|space| current.space.get().is_some_and(|own| space.is_owned_by(own)));
@@ -101,6 +102,15 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
     }
 }
 
+/// The request of an option about interrupts.
+fn of_interrupts(option: Option<SpaceOption>, values: [u64; 2]) -> Option<Request> {
+    if option == Some(SpaceOption::InterruptTable) {
+        return TableRequest::from_words(values).map(Request::InterruptTable);
+    }
+    let source = MessageSource::from_word(values[1])?;
+    Some(Request::InterruptMessage(interrupt::find_message(values[0])?, source))
+}
+
 /// The space of the thread that `id`, a global id, names.
 fn space_of(id: ThreadId) -> Result<SpaceRef, ErrorCode> {
     Some(id)
@@ -136,7 +146,10 @@ fn perform(request: Request) -> Result<[u64; 2], ErrorCode> {
             mapping::or_from_spare(|| space.open(other)).map_err(|_| ErrorCode::NoMemory)?
         }
         Request::Close(space, other) => space.close(other),
-        Request::InterruptMessage(message) => return Ok(message),
+        Request::InterruptMessage(interrupt, source) => return Ok(interrupt.tell_message(source)),
+        Request::InterruptTable(request) => {
+            return arch::interrupt_table(request).ok_or(ErrorCode::InvalidParameter);
+        }
         Request::PhysicalAddresses(space, allowed) => space.ownership.set_sees_physical(allowed),
     }
     Ok([0; 2])

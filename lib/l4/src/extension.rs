@@ -2,7 +2,7 @@
 //! `docs/src/reference/extensions.md` is their reference.
 
 use crate::{syscall, thread, utcb};
-use x2::extension::{MapItem, SpaceOption, SystemCallMode, thread_state};
+use x2::extension::{MapItem, MessageSource, SpaceOption, SystemCallMode, TableRequest, thread_state};
 use x2::protocol::exception;
 use x2::{ErrorCode, ThreadId};
 
@@ -53,10 +53,25 @@ pub struct InterruptMessage {
     pub data: u64,
 }
 
-/// The message of the message-signalled interrupt with thread number `number` (privileged).
+/// The message by which a device whose messages are not remapped raises the message-signalled
+/// interrupt with thread number `number` (privileged).
 pub fn interrupt_message(number: u32) -> thread::Result<InterruptMessage> {
-    let [address, data] = space_options(ThreadId::NIL, SpaceOption::InterruptMessage, [number.into(), 0])?;
+    interrupt_message_of(number, MessageSource::Unchecked)
+}
+
+/// The message by which `source` raises the message-signalled interrupt with thread number `number`
+/// (privileged). If messages are remapped, no other source raises it from now on, as soon as the
+/// units have forgotten what they have read.
+pub fn interrupt_message_of(number: u32, source: MessageSource) -> thread::Result<InterruptMessage> {
+    let values = [number.into(), source.word()];
+    let [address, data] = space_options(ThreadId::NIL, SpaceOption::InterruptMessage, values)?;
     Ok(InterruptMessage { address, data })
+}
+
+/// Makes a request about the table of interrupts (privileged). Returns what the units' register of
+/// the table's address has to hold, and how many I/O APICs have no source yet.
+pub fn interrupt_table(request: TableRequest) -> thread::Result<[u64; 2]> {
+    space_options(ThreadId::NIL, SpaceOption::InterruptTable, request.words())
 }
 
 /// Carries out a batch of MapControl items (at most

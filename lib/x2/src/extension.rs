@@ -44,6 +44,8 @@ pub enum SpaceOption {
     PhysicalAddresses = 6,
     /// Address and data of a message-signalled interrupt.
     InterruptMessage = 7,
+    /// The table of interrupts for units between devices and memory; see [`TableRequest`].
+    InterruptTable = 8,
 }
 
 impl SpaceOption {
@@ -58,8 +60,80 @@ impl SpaceOption {
             5 => SpaceOption::Open,
             6 => SpaceOption::PhysicalAddresses,
             7 => SpaceOption::InterruptMessage,
+            8 => SpaceOption::InterruptTable,
             _ => return None,
         })
+    }
+}
+
+/// What may raise a message-signalled interrupt, as the second value of
+/// [`SpaceOption::InterruptMessage`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageSource {
+    /// Nothing whose messages are remapped. The answer is the message for what has others.
+    Unchecked,
+    /// The PCI function with this bus, device and function, of 8, 5 and 3 bits.
+    Function(u16),
+}
+
+impl MessageSource {
+    const FUNCTION: u64 = 1 << 16;
+
+    /// The source that a value stands for.
+    pub const fn from_word(word: u64) -> Option<MessageSource> {
+        match word {
+            0 => Some(MessageSource::Unchecked),
+            _ if word >> 16 == 1 => Some(MessageSource::Function(word as u16)),
+            _ => None,
+        }
+    }
+
+    /// The value that stands for the source.
+    pub const fn word(self) -> u64 {
+        match self {
+            MessageSource::Unchecked => 0,
+            MessageSource::Function(place) => Self::FUNCTION | place as u64,
+        }
+    }
+}
+
+/// What [`SpaceOption::InterruptTable`] asks for: its two values. The answers are what a unit's
+/// register of the table's address has to hold, and how many I/O APICs have no source yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableRequest {
+    /// The answers only.
+    Tell,
+    /// The I/O APIC with this id sends its messages in the name of this source.
+    Lines {
+        /// The id, as the firmware's tables have it.
+        io_apic: u8,
+        /// Bus, device and function, of 8, 5 and 3 bits.
+        source: u16,
+    },
+    /// All units use the table: lines and messages name entries of it from now on.
+    Use,
+}
+
+impl TableRequest {
+    /// The request that two values stand for.
+    pub const fn from_words(words: [u64; 2]) -> Option<TableRequest> {
+        match words {
+            [0, 0] => Some(TableRequest::Tell),
+            [1, word] if word >> 24 == 0 => {
+                Some(TableRequest::Lines { io_apic: (word >> 16) as u8, source: word as u16 })
+            }
+            [2, 0] => Some(TableRequest::Use),
+            _ => None,
+        }
+    }
+
+    /// The two values that stand for the request.
+    pub const fn words(self) -> [u64; 2] {
+        match self {
+            TableRequest::Tell => [0, 0],
+            TableRequest::Lines { io_apic, source } => [1, (io_apic as u64) << 16 | source as u64],
+            TableRequest::Use => [2, 0],
+        }
     }
 }
 

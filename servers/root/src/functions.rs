@@ -2,14 +2,14 @@
 //!
 //! A driver has the registers of its functions, but neither their configuration space nor the pages
 //! with tables of messages: root decides which interrupt a function raises. A driver could still
-//! make its device write to the address where such a message goes, and so raise any interrupt: an
-//! [IOMMU](crate::iommu) keeps it from memory, not from that. Drivers are trusted not to do it.
+//! make its device write to the address where such a message goes, and so raise any interrupt.
+//! Where no [IOMMU](crate::iommu) keeps it from that, it is trusted not to do it.
 
 use crate::configuration::FunctionId;
 use crate::machine::Machine;
 use crate::pci::{self, ConfigurationSpace, ENTRY, Messages, Region};
 use crate::resources::Resources;
-use crate::server::{Server, name};
+use crate::server::{Server, id, name};
 use crate::thread_numbers::{ServerIndex, ThreadName};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -17,7 +17,6 @@ use core::ops::Range;
 use l4::extension::InterruptMessage;
 use rt::root::Status;
 use x2::ThreadId;
-use x2::extension::SpaceOption;
 
 /// Upper bound of the number of PCI functions that are recorded.
 const MOST_FUNCTIONS: usize = 256;
@@ -67,6 +66,14 @@ pub(crate) struct Bridge {
     /// The first bus beyond it, and the last.
     pub(crate) first: u8,
     pub(crate) last: u8,
+}
+
+impl Bridge {
+    /// The buses beyond the function at `place`, from the first to the last, if it is a bridge.
+    pub(crate) fn beyond(all: &[Bridge], place: Place) -> Option<(u8, u8)> {
+        let bridge = all.iter().find(|bridge| bridge.place == place)?;
+        (bridge.first <= bridge.last).then_some((bridge.first, bridge.last))
+    }
 }
 
 /// A message-signalled interrupt that a server has attached to.
@@ -138,9 +145,20 @@ impl Function {
         })
     }
 
+    /// The message-signalled interrupts that the function raises.
+    #[cfg(test)]
+    pub(crate) fn attached_interrupts(&self) -> Vec<u32> {
+        self.attached.iter().map(|used| used.interrupt).collect()
+    }
+
     /// The places in whose names the function's accesses reach an IOMMU.
     pub(crate) fn requesters(&self) -> impl Iterator<Item = Place> + use<> {
         [Some(self.place), self.alias].into_iter().flatten()
+    }
+
+    /// The bus, device and function in whose name its interrupt messages reach an IOMMU.
+    fn source(&self) -> u16 {
+        (self.alias.unwrap_or(self.place) >> 8) as u16
     }
 
     /// Whether accesses in the name of `place` may be the function's.
@@ -223,9 +241,11 @@ const MASKED: [u32; 4] = [0, 0, 0, 1];
 impl<M: Machine> Resources<M> {
     /// Detaches the interrupt messages whose handler was `thread`, which has been ended.
     pub(crate) fn forget_messages(&mut self, thread: ThreadName) {
+        let mut gone = Vec::new();
         for function in &mut self.functions {
-            function.mask_messages(&mut self.machine, |attached| attached.handler == thread);
+            gone.extend(function.mask_messages(&mut self.machine, |attached| attached.handler == thread));
         }
+        self.give_back(&gone);
     }
 
     /// Finds the PCI functions of the machine.
@@ -259,7 +279,7 @@ impl<M: Machine> Resources<M> {
     /// The message-signalled interrupts that are in use by functions.
     #[cfg(test)]
     pub(crate) fn attached_interrupts(&self) -> Vec<u32> {
-        self.functions.iter().flat_map(|function| &function.attached).map(|used| used.interrupt).collect()
+        self.functions.iter().flat_map(Function::attached_interrupts).collect()
     }
 
     /// A message-signalled interrupt that no function uses, if there is one; preferably one that
@@ -366,19 +386,38 @@ impl Server {
         }
         let interrupt = interrupt.ok_or(Status::NoMemory)?;
         function.attached.try_reserve(1).map_err(|_| Status::NoMemory)?;
-        let (machine, line) = (&mut resources.machine, ThreadId::interrupt(interrupt));
-        let values = [interrupt.into(), 0];
-        let [address, data] = machine
-            .space_options(ThreadId::NIL, SpaceOption::InterruptMessage, values)
-            .map_err(|_| Status::Unsupported)?;
-        machine.set_interrupt_handler(line, handler).map_err(|_| Status::NoMemory)?;
-        let message = InterruptMessage { address, data };
-        if let Err(status) = function.enable_message(machine, entry, message) {
+        let (source, unit) = (function.source(), function.unit);
+        let result = resources.make_message(interrupt, source, unit).and_then(|message| {
+            self.enable_message(
+                resources,
+                index,
+                message,
+                Attached { entry, interrupt, handler: name(handler) },
+            )
+        });
+        if result.is_err() {
+            resources.give_back(&[interrupt]);
+        }
+        result.map(|()| interrupt.into())
+    }
+
+    /// Gives the interrupt its handler, and has the function, which exists, raise it.
+    fn enable_message<M: Machine>(
+        &self,
+        resources: &mut Resources<M>,
+        index: u64,
+        message: InterruptMessage,
+        attached: Attached,
+    ) -> Result<(), Status> {
+        let (machine, line) = (&mut resources.machine, ThreadId::interrupt(attached.interrupt));
+        machine.set_interrupt_handler(line, id(attached.handler)).map_err(|_| Status::NoMemory)?;
+        let function = self.function(&mut resources.functions, index).ok_or(Status::NotFound)?;
+        if let Err(status) = function.enable_message(machine, attached.entry, message) {
             machine.set_interrupt_handler(line, line).map_err(|_| Status::Unsupported)?;
             return Err(status);
         }
-        function.attached.push(Attached { entry, interrupt, handler: name(handler) });
-        Ok(interrupt.into())
+        function.attached.push(attached);
+        Ok(())
     }
 
     /// Carries out the request to detach the server from a message-signalled interrupt.
@@ -395,7 +434,9 @@ impl Server {
                 function.mask_messages(machine, |used| u64::from(used.interrupt) == interrupt)
             })
             .next();
-        let line = ThreadId::interrupt(gone.ok_or(Status::InvalidArgument)?);
-        machine.set_interrupt_handler(line, line).map_err(|_| Status::NotFound)
+        let interrupt = gone.ok_or(Status::InvalidArgument)?;
+        resources.give_back(&[interrupt]);
+        let line = ThreadId::interrupt(interrupt);
+        resources.machine.set_interrupt_handler(line, line).map_err(|_| Status::NotFound)
     }
 }

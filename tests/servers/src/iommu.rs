@@ -5,6 +5,7 @@
 use crate::report::Report;
 use l4::ipc::{self, Message};
 use l4::utcb;
+use l4::x2::protocol::INTERRUPT_TAG;
 use l4::x2::{IpcErrorKind, ThreadId, Time};
 use rt::root::pci::{self, Function, Region};
 use rt::root::pool::{self, Pool};
@@ -23,6 +24,10 @@ const PLACE: u64 = 4;
 const FAULT: u64 = 5;
 /// Lets the device reach memory again, after the end of a pool has stopped it.
 const AGAIN: u64 = 6;
+/// The device interrupts its driver. The answer says whether that gets the message.
+const RAISE: u64 = 8;
+/// Request to the other server: whether its own device's interrupt has come.
+const RAISED_OTHER: u64 = 9;
 /// Request to the other server: makes a pool for the driver. The answer is its number.
 const LEND: u64 = 7;
 
@@ -31,6 +36,9 @@ const DMA: u64 = 0x4100_0000;
 const VICTIM: u64 = 0x4200_0000;
 const LENT: u64 = 0x4300_0000;
 const PAGE: u64 = 4096;
+/// Registers of the device: the one that raises an interrupt, and the one that clears it.
+const RAISED: u64 = 0x60;
+const CLEARED: u64 = 0x64;
 /// Registers of the device: source, destination and number of the bytes to be copied, and the
 /// command.
 const SOURCE: u64 = 0x80;
@@ -43,6 +51,11 @@ const TO_MEMORY: u64 = 2;
 const BUFFER: u64 = 0x4_0000;
 /// A tenth of the time that the device takes.
 const SHORT: Time = Time::period(10_000);
+/// A timeout that ends only if an interrupt never comes.
+const LONG: Time = Time::period(20_000_000);
+/// Where messages to the first processor go, and the vectors that they can have.
+const MESSAGES: u64 = 0xfee0_0000;
+const VECTORS: core::ops::Range<u64> = 34..239;
 /// What is in memory, and what the device is to write there.
 const SECRET: u64 = 0x5ec2_e7b1_7e5e_0001;
 const PATTERN: u64 = 0xbad0_bad0_bad0_0002;
@@ -58,6 +71,11 @@ fn write(address: u64, value: u64) {
     // SAFETY: as for `read`. The device writes only memory to which there are no references, and
     // that of others only if the system fails the test.
     unsafe { (address as *mut u64).write_volatile(value) }
+}
+
+fn write_half(address: u64, value: u32) {
+    // SAFETY: as for `write`.
+    unsafe { (address as *mut u32).write_volatile(value) }
 }
 
 /// Serves requests for ever: `answer` has the answer to a label and two words.
@@ -107,6 +125,9 @@ pub(crate) fn drive() -> ! {
             let again = pci::detach(interrupt).and_then(|()| attach_again(edu, &mut interrupt));
             again.is_ok().into()
         }
+        RAISE => interrupts(interrupt).into(),
+        // One that nothing waits for is answered like a request.
+        label if label == INTERRUPT_TAG.label() => 0,
         _ => crate::fault(),
     })
 }
@@ -114,6 +135,16 @@ pub(crate) fn drive() -> ! {
 fn attach_again(edu: Function, interrupt: &mut ThreadId) -> Result<(), rt::root::Status> {
     *interrupt = edu.attach(0, utcb::my_global_id())?;
     Ok(())
+}
+
+/// Whether the device's interrupts are messages to this thread.
+fn interrupts(interrupt: ThreadId) -> bool {
+    (0..3).all(|_| {
+        write_half(REGISTERS + RAISED, 1);
+        let comes = ipc::receive_timeout(interrupt, LONG).is_ok();
+        write_half(REGISTERS + CLEARED, 1);
+        comes && ipc::send(interrupt, Message::new(0)).is_ok()
+    })
 }
 
 /// Has the device read a word at a physical address, and write what it has got to memory of its
@@ -137,9 +168,17 @@ fn copy(source: u64, destination: u64, command: u64) {
 
 /// The main function of the server that tells where memory is, and lends its own.
 pub(crate) fn tell() -> ! {
-    names::register(utcb::my_global_id()).expect("it is a thread of this server");
+    let me = utcb::my_global_id();
+    let _ = pci::function(0).map(|device| device.attach(0, me));
+    let mut is_raised = false;
+    names::register(me).expect("it is a thread of this server");
     serve(|label, [first, _]| match label {
         PLACE => place(first),
+        RAISED_OTHER => is_raised.into(),
+        label if label == INTERRUPT_TAG.label() => {
+            is_raised = true;
+            0
+        }
         LEND => {
             memory::allocate(LENT, PAGE).expect("it may have a page");
             pool::create(LENT, PAGE, ThreadId::from_raw(first)).map_or(0, Pool::word)
@@ -165,7 +204,7 @@ fn victim() -> u64 {
 
 /// The main function of the client, on a machine with an IOMMU.
 pub(crate) fn test() -> ! {
-    let mut report = Report::plan(9);
+    let mut report = Report::plan(11);
     let victim = victim();
     let works = || ask("driver", OWN, [0; 2]) == Ok(1);
     let is_safe = || {
@@ -204,20 +243,27 @@ pub(crate) fn test() -> ! {
         "the pool of a server that has ended is none",
     );
     report.test(own_stays, "IOM0007", "and those of others are");
+    let raise = || ask("driver", RAISE, [0; 2]) == Ok(1);
+    report.test(raise(), "IOM0015", "the interrupts of the device are messages to its driver");
     let restarted = (0..ENDS).all(|_| ask("driver", FAULT, [0; 2]).is_err() && works() && is_safe());
     report.test(restarted, "IOM0008", "the same holds for each driver that is started again");
     let storm = (0..20).all(|_| ask("driver", WRITE, [victim, PATTERN]) == Ok(1));
     report.test(storm && read(VICTIM) == SECRET && works(), "IOM0009", "a device that goes on stops nothing");
+    report.test(raise(), "IOM0016", "its driver, which was started again, has its interrupts");
     l4::start::halt()
 }
 
 /// The main function of the client, on a machine without an IOMMU.
 pub(crate) fn test_without() -> ! {
-    let mut report = Report::plan(2);
+    let mut report = Report::plan(3);
     let victim = victim();
     let got = ask("driver", READ, [victim, 0]);
     report.test(got == Ok(SECRET), "IOM0020", "without an IOMMU a device reads any memory");
     let written = ask("driver", WRITE, [victim, PATTERN]) == Ok(1) && read(VICTIM) == PATTERN;
     report.test(written, "IOM0021", "and writes any");
+    let raises = |vector| {
+        ask("driver", WRITE, [MESSAGES, vector]) == Ok(1) && ask("teller", RAISED_OTHER, [0; 2]) == Ok(1)
+    };
+    report.test(VECTORS.into_iter().any(raises), "IOM0023", "and raises the interrupt of another server");
     l4::start::halt()
 }

@@ -194,7 +194,9 @@ impl Machine {
                     bail!("counting instructions needs --accel tcg: KVM cannot");
                 }
                 check_kvm()?;
-                qemu.args(["-accel", "kvm", "-cpu", "host"]);
+                // Interrupts are remapped where QEMU has the I/O APIC, and not KVM.
+                let accelerator = if self.iommu { "kvm,kernel-irqchip=split" } else { "kvm" };
+                qemu.args(["-accel", accelerator, "-cpu", "host"]);
             }
         }
         if self.iommu {
@@ -203,7 +205,7 @@ impl Machine {
             }
             // It must be there before the devices, and those of virtio go through it only if they
             // are told to.
-            qemu.args(["-device", "intel-iommu,intremap=off"]);
+            qemu.args(["-device", "intel-iommu,intremap=on"]);
             qemu.args(["-global", "virtio-device.iommu_platform=on"]);
         }
         qemu.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
@@ -223,9 +225,11 @@ impl Machine {
     }
 
     fn direct(&self, qemu: &mut Command, scratch: &Path) -> Result<()> {
+        let remapping = if self.iommu { " interrupt-remapping" } else { "" };
+        let arguments = format!("{}{remapping}", self.arguments);
         let (first, arguments, mut modules) = match self.boot {
-            Boot::Kickstart => ("kickstart", "", vec![format!("kernel {}", self.arguments)]),
-            _ => ("kernel", self.arguments.as_str(), Vec::new()),
+            Boot::Kickstart => ("kickstart", "", vec![format!("kernel {arguments}")]),
+            _ => ("kernel", arguments.trim(), Vec::new()),
         };
         modules.extend(self.modules.iter().cloned());
         modules.extend(self.programs_of_devices());

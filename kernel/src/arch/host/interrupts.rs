@@ -1,6 +1,8 @@
 //! When interrupts are pending: never, or by a pseudo-random script.
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use x2::extension::{MessageSource, TableRequest};
+
 /// State of the generator; 0 = no interrupts.
 static SEED: AtomicU64 = AtomicU64::new(0);
 /// One poll in this number, on average, finds a pending interrupt.
@@ -31,6 +33,11 @@ pub(super) fn script(seed: u64, one_in: u64) {
 }
 
 /// The address and the data of a device's message. In the model, no device writes there.
-pub fn interrupt_message(number: u32, processor: u32) -> (u64, u64) {
-    (u64::from(processor), u64::from(number))
+pub fn interrupt_message(number: u32, processor: u32, _: MessageSource) -> [u64; 2] {
+    [u64::from(processor), u64::from(number)]
+}
+
+/// The model has no unit between devices and memory.
+pub fn interrupt_table(_: TableRequest) -> Option<[u64; 2]> {
+    None
 }

@@ -23,7 +23,7 @@ pub use cpu_local::{
     serve_requests, set_clock, set_timer, switch_thread_state, take_attention, take_message, timer,
     user_memory_to_virt, write_breakpoints, write_extended_state,
 };
-pub use interrupts::{POLL_INTERVAL, interrupt_message, interrupt_pending};
+pub use interrupts::{POLL_INTERVAL, interrupt_message, interrupt_pending, interrupt_table};
 pub use lines::{
     assert_line, direct_interrupt, line_destination, mask_interrupt, raise_line, take_line, unmask_interrupt,
 };

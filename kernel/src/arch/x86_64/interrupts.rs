@@ -13,9 +13,12 @@
 //! [`take_interrupt`].
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use x2::extension::MessageSource;
+
 use super::features::{self, Features};
 use super::local_apic::LOCAL_APIC;
-use super::{boot, io_apic, local_apic, pic};
+use super::{boot, interrupt_table, io_apic, local_apic, pic};
+use crate::arch::interrupt_table::Entry;
 use crate::boot::acpi::{AcpiError, Tables};
 use crate::boot::reserved;
 use crate::{config, log};
@@ -113,13 +116,23 @@ pub fn message_interrupts() -> u32 {
 }
 
 /// The address and the data of message `number`, which exists, for a device that is to interrupt
-/// `processor` by it: fixed delivery, edge-triggered.
-pub fn interrupt_message(number: u32, processor: u32) -> (u64, u64) {
+/// `processor` by it: fixed delivery, edge-triggered. If units use the table of interrupts, no
+/// other source can interrupt by it from now on.
+pub fn interrupt_message(number: u32, processor: u32, source: MessageSource) -> [u64; 2] {
     let vector = first_message() + number;
     // Relaxed: a processor that sees the old value only takes the interrupt later.
     GROUPS_END.fetch_max(vector / GROUP + 1, Ordering::Relaxed);
-    let destination = u64::from(boot::processors::local_apic_id(processor));
-    (MESSAGE_ADDRESS | destination << MESSAGE_DESTINATION_SHIFT, u64::from(vector))
+    let destination = boot::processors::local_apic_id(processor);
+    let entry = match source {
+        MessageSource::Unchecked => None,
+        MessageSource::Function(source) => {
+            Some(Entry { vector: vector as u8, destination: destination as u8, is_level: false, source })
+        }
+    };
+    match interrupt_table::set_message(number, entry) {
+        Some(address) => [address, 0],
+        None => [MESSAGE_ADDRESS | u64::from(destination) << MESSAGE_DESTINATION_SHIFT, u64::from(vector)],
+    }
 }
 
 /// Interrupts `processor` as a device does with message `number`, which exists.
@@ -141,7 +154,7 @@ pub fn unmask_interrupt(line: u32) {
 /// Lets a line, which is masked, interrupt `processor` from now on. One that no controller has is
 /// ignored.
 pub fn direct_interrupt(line: u32, processor: u32) {
-    io_apic::direct(line, boot::processors::local_apic_id(processor));
+    io_apic::direct(line, interrupt_table::line_register(line, processor));
 }
 
 /// Interrupts `processor` as `line`, which exists, does.

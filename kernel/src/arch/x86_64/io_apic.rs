@@ -1,5 +1,6 @@
 //! The I/O APICs: one redirection entry per interrupt line. Lines are ACPI's global system
 //! interrupts.
+use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::paging;
@@ -16,15 +17,22 @@ const ACTIVE_LOW: u32 = 1 << 13;
 
 #[derive(Clone, Copy)]
 struct Controller {
+    id: u8,
     first_line: u32,
     lines: u32,
+}
+
+impl Controller {
+    fn range(&self) -> Range<u32> {
+        self.first_line..self.first_line + self.lines
+    }
 }
 
 /// The register windows; index and data belong together, hence the lock.
 struct Windows([u64; MAX_IO_APICS]);
 
 static CONTROLLERS: BootCell<[Controller; MAX_IO_APICS]> =
-    BootCell::new([Controller { first_line: 0, lines: 0 }; MAX_IO_APICS]);
+    BootCell::new([Controller { id: 0, first_line: 0, lines: 0 }; MAX_IO_APICS]);
 static WINDOWS: SpinLock<Windows> = SpinLock::new(Windows([0; MAX_IO_APICS]));
 static LINES: AtomicU32 = AtomicU32::new(0);
 
@@ -62,13 +70,13 @@ pub(super) fn init(
     // SAFETY: boot only, and no other reference is in use.
     let controllers = unsafe { CONTROLLERS.get_mut() };
     let most = u32::from(end_vector - first_vector);
-    for (index, acpi::IoApic { address, first_line }) in tables.io_apics().iter().copied().enumerate() {
+    for (index, acpi::IoApic { id, address, first_line }) in tables.io_apics().iter().copied().enumerate() {
         windows.0[index] = paging::map_device(address, PAGE_SIZE) as u64;
         let page = PhysAddr::new(address.value());
         reserve(PhysRange::new(page, page.offset(PAGE_SIZE)));
         let pins = (windows.read(index, VERSION) >> 16 & 0xff) + 1;
         let lines = pins.min(most.saturating_sub(first_line));
-        controllers[index] = Controller { first_line, lines };
+        controllers[index] = Controller { id, first_line, lines };
         for pin in 0..pins {
             windows.write(index, REDIRECTION + 2 * pin, MASKED);
         }
@@ -92,10 +100,7 @@ pub(super) fn lines() -> u32 {
 }
 
 fn find(line: u32) -> Option<(usize, u32)> {
-    let belongs = |controller: &Controller| {
-        (controller.first_line..controller.first_line + controller.lines).contains(&line)
-    };
-    let index = CONTROLLERS.get().iter().position(belongs)?;
+    let index = CONTROLLERS.get().iter().position(|controller| controller.range().contains(&line))?;
     Some((index, REDIRECTION + 2 * (line - CONTROLLERS.get()[index].first_line)))
 }
 
@@ -115,10 +120,31 @@ pub(super) fn unmask(line: u32) {
     }
 }
 
-/// Directs the line, which is masked, to the processor whose local APIC has this id, below 256.
+/// Sets the upper half of the line's entry, which says what is interrupted. The line is masked.
 /// Lines that no controller has are ignored.
-pub(super) fn direct(line: u32, destination: u32) {
+pub(super) fn direct(line: u32, upper_half: u32) {
     if let Some((index, register)) = find(line) {
-        WINDOWS.lock().write(index, register + 1, destination << 24);
+        WINDOWS.lock().write(index, register + 1, upper_half);
     }
+}
+
+/// The vector of a line that a controller has, and whether it is triggered by its level.
+pub(super) fn signal(line: u32) -> (u8, bool) {
+    let lower_half = find(line).map_or(0, |(index, register)| WINDOWS.lock().read(index, register));
+    (lower_half as u8, lower_half & LEVEL != 0)
+}
+
+/// The lines of the controller with this id.
+pub(super) fn lines_of(id: u8) -> Option<Range<u32>> {
+    controllers().find(|controller| controller.id == id).map(Controller::range)
+}
+
+/// The first line of each controller.
+pub(super) fn first_lines() -> impl Iterator<Item = u32> {
+    controllers().map(|controller| controller.first_line)
+}
+
+/// The controllers that have lines.
+fn controllers() -> impl Iterator<Item = &'static Controller> {
+    CONTROLLERS.get().iter().filter(|controller| controller.lines > 0)
 }

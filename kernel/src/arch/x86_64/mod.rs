@@ -11,6 +11,7 @@ pub mod features;
 pub mod gdt;
 mod idt;
 pub mod instructions;
+mod interrupt_table;
 mod interrupts;
 mod io_apic;
 pub mod layout;
@@ -43,6 +44,7 @@ pub use instructions::{
     ask_seldom, call_seldom, clear_words, copy_words, fence_after_exchange, flags, frame_pointer,
     read_time_stamp, stop,
 };
+pub use interrupt_table::interrupt_table;
 pub use interrupts::{
     Interrupt, POLL_INTERVAL, direct_interrupt, interrupt_lines, interrupt_message, interrupt_pending,
     mask_interrupt, message_interrupts, raise_line, raise_message, request_attention, take_interrupt,

@@ -1,6 +1,7 @@
 //! Interrupts on their way to their handlers and back, whatever comes when.
 
 use x2::control::UNCHANGED;
+use x2::extension::MessageSource;
 use x2::protocol::INTERRUPT_TAG;
 use x2::{MessageTag, ThreadId, Timeouts, extension, utcb};
 
@@ -84,13 +85,14 @@ fn messages_have_the_last_numbers() {
     let _world = World::with_messages(2, MESSAGES);
     assert_eq!((interrupt::system_base(), interrupt::messages()), (LINES + MESSAGES, MESSAGES));
     for number in 0..MESSAGES {
-        let [processor, data] = interrupt::message(u64::from(LINES + number)).expect("a message");
+        let interrupt = interrupt::find_message(u64::from(LINES + number)).expect("a message");
+        let [processor, data] = interrupt.tell_message(MessageSource::Unchecked);
         assert_eq!((processor, data), (u64::from(number % 2), u64::from(number)));
     }
     for number in [0, LINES - 1, LINES + MESSAGES, u32::MAX] {
-        assert_eq!(interrupt::message(number.into()), None);
+        assert!(interrupt::find_message(number.into()).is_none());
     }
-    assert_eq!(interrupt::message(1 << 32 | u64::from(LINES)), None);
+    assert!(interrupt::find_message(1 << 32 | u64::from(LINES)).is_none());
 }
 
 /// Between the interrupt's message and its acknowledgement one more is remembered.

@@ -43,7 +43,8 @@ enum {
     L4_SpaceEmulationEntry = 4,
     L4_SpaceOpen = 5,
     L4_SpacePhysicalAddresses = 6,
-    L4_SpaceInterruptMessage = 7
+    L4_SpaceInterruptMessage = 7,
+    L4_SpaceInterruptTable = 8
 };
 enum { L4_SystemCallsNone = 0, L4_SystemCallsException = 1, L4_SystemCallsBounce = 2 };
 

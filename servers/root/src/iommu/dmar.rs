@@ -11,9 +11,13 @@ const HEADER: usize = 48;
 /// Types of entries: a unit, and memory that a device must reach from the machine's start on.
 const UNIT: u16 = 0;
 const RESERVED: u16 = 1;
-/// Types of scopes: a function, and all functions beyond a bridge.
+/// Types of scopes: a function, all functions beyond a bridge, and an I/O APIC.
 const ENDPOINT: u8 = 1;
 const BRIDGE: u8 = 2;
+const IO_APIC: u8 = 3;
+/// Where the table's flags are, and the flag that the machine can remap interrupts.
+const FLAGS: usize = 37;
+const REMAPS_INTERRUPTS: u8 = 1;
 /// The most entries of each type, and the most scopes of an entry. A table with more counts as
 /// broken.
 const MOST: usize = 64;
@@ -21,6 +25,8 @@ const MOST: usize = 64;
 /// The content of the table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Dmar {
+    /// Whether the machine can remap interrupts.
+    pub(crate) remaps_interrupts: bool,
     /// The units of the first PCI segment.
     pub(crate) units: Vec<Unit>,
     /// Memory that devices must reach.
@@ -36,6 +42,16 @@ pub(crate) struct Unit {
     pub(crate) is_for_rest: bool,
     /// Its functions.
     pub(crate) scopes: Vec<Scope>,
+    /// Its I/O APICs.
+    io_apics: Vec<IoApic>,
+}
+
+/// An I/O APIC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct IoApic {
+    id: u8,
+    /// The function in whose name it sends messages.
+    function: Scope,
 }
 
 /// Memory that the functions of some scopes must reach, because the firmware has told them so.
@@ -95,7 +111,8 @@ impl Dmar {
         if table.len() < HEADER || !table.starts_with(b"DMAR") || sum != 0 {
             return Err(Error::NoTable);
         }
-        let mut found = Dmar::default();
+        let remaps_interrupts = table[FLAGS] & REMAPS_INTERRUPTS != 0;
+        let mut found = Dmar { remaps_interrupts, ..Dmar::default() };
         let mut rest = &table[HEADER..];
         while !rest.is_empty() {
             let (kind, length) = (number::<2>(rest, 0)? as u16, number::<2>(rest, 2)? as usize);
@@ -118,6 +135,13 @@ impl Dmar {
         named.or_else(|| self.units.iter().position(|unit| unit.is_for_rest))
     }
 
+    /// The I/O APICs: the id of each, and the bus, device and function in whose name it sends
+    /// messages.
+    pub(crate) fn io_apics(&self, space: &impl Fn(u32) -> Bridge) -> Vec<(u8, u16)> {
+        let all = self.units.iter().flat_map(|unit| &unit.io_apics);
+        all.filter_map(|it| Some((it.id, (it.function.end(space)? >> 8) as u16))).collect()
+    }
+
     /// The memory that the function at `place` must reach.
     pub(crate) fn reserved_for(&self, place: u32, space: &impl Fn(u32) -> Bridge) -> Vec<Range<u64>> {
         let own = |it: &&Reserved| it.scopes.iter().any(|scope| scope.has(place, space));
@@ -132,21 +156,25 @@ impl Scope {
     /// Whether the function at `place` is in the scope. `bridge` tells which buses are beyond a
     /// function.
     fn has(&self, place: u32, bridge: &impl Fn(u32) -> Bridge) -> bool {
-        let Some((&last, before)) = self.path.split_last() else { return false };
-        let at = |bus: u8, (device, function): (u8, u8)| {
-            u32::from(bus) << 16 | u32::from(device) << 11 | u32::from(function) << 8
-        };
-        let mut bus = self.bus;
-        for &step in before {
-            let Some((first, _)) = bridge(at(bus, step)) else { return false };
-            bus = first;
-        }
-        let end = at(bus, last);
+        let Some(end) = self.end(bridge) else { return false };
         let is_beyond = || {
             let own = (place >> 16) as u8;
             bridge(end).is_some_and(|(first, last)| (first..=last).contains(&own))
         };
         place == end || self.is_bridge && is_beyond()
+    }
+
+    /// The place of the function to which the path leads.
+    fn end(&self, bridge: &impl Fn(u32) -> Bridge) -> Option<u32> {
+        let (&last, before) = self.path.split_last()?;
+        let at = |bus: u8, (device, function): (u8, u8)| {
+            u32::from(bus) << 16 | u32::from(device) << 11 | u32::from(function) << 8
+        };
+        let mut bus = self.bus;
+        for &step in before {
+            (bus, _) = bridge(at(bus, step))?;
+        }
+        Some(at(bus, last))
     }
 }
 
@@ -163,7 +191,8 @@ fn unit(entry: &[u8]) -> Result<Unit, Error> {
     if registers == 0 || !registers.is_multiple_of(4096) || registers >> 52 != 0 {
         return Err(Error::Address);
     }
-    Ok(Unit { registers, is_for_rest: entry[4] & 1 != 0, scopes: scopes(&entry[16..])? })
+    let (scopes, io_apics) = scopes(&entry[16..])?;
+    Ok(Unit { registers, is_for_rest: entry[4] & 1 != 0, scopes, io_apics })
 }
 
 fn reserved(entry: &[u8]) -> Result<Reserved, Error> {
@@ -172,21 +201,25 @@ fn reserved(entry: &[u8]) -> Result<Reserved, Error> {
     if !start.is_multiple_of(4096) || !end.is_multiple_of(4096) {
         return Err(Error::Address);
     }
-    Ok(Reserved { memory: start..end, scopes: scopes(&entry[24..])? })
+    Ok(Reserved { memory: start..end, scopes: scopes(&entry[24..])?.0 })
 }
 
-fn scopes(mut rest: &[u8]) -> Result<Vec<Scope>, Error> {
-    let mut found = Vec::new();
+/// The scopes of an entry: functions, and I/O APICs.
+fn scopes(mut rest: &[u8]) -> Result<(Vec<Scope>, Vec<IoApic>), Error> {
+    let (mut functions, mut io_apics) = (Vec::new(), Vec::new());
     while let [kind, length, ..] = *rest {
         let length = usize::from(length);
         let scope = rest.get(..length).filter(|_| length >= 8 && length % 2 == 0).ok_or(Error::Length)?;
         rest = &rest[length..];
-        if matches!(kind, ENDPOINT | BRIDGE) {
-            let path = scope[6..].chunks_exact(2).map(|step| (step[0] & 31, step[1] & 7)).collect();
-            add(&mut found, Scope { is_bridge: kind == BRIDGE, bus: scope[5], path })?;
+        let path = scope[6..].chunks_exact(2).map(|step| (step[0] & 31, step[1] & 7)).collect();
+        let found = Scope { is_bridge: kind == BRIDGE, bus: scope[5], path };
+        match kind {
+            ENDPOINT | BRIDGE => add(&mut functions, found)?,
+            IO_APIC => add(&mut io_apics, IoApic { id: scope[4], function: found })?,
+            _ => {}
         }
     }
-    if rest.is_empty() { Ok(found) } else { Err(Error::Length) }
+    if rest.is_empty() { Ok((functions, io_apics)) } else { Err(Error::Length) }
 }
 
 #[cfg(test)]
@@ -197,6 +230,12 @@ pub(crate) mod tests {
     pub(crate) fn scope(kind: u8, bus: u8, path: &[(u8, u8)]) -> Vec<u8> {
         let mut bytes = vec![kind, 6 + 2 * path.len() as u8, 0, 0, 0, bus];
         bytes.extend(path.iter().flat_map(|&(device, function)| [device, function]));
+        bytes
+    }
+
+    pub(crate) fn io_apic(id: u8, bus: u8, path: &[(u8, u8)]) -> Vec<u8> {
+        let mut bytes = scope(IO_APIC, bus, path);
+        bytes[4] = id;
         bytes
     }
 
@@ -214,6 +253,14 @@ pub(crate) mod tests {
     pub(crate) fn reserved_entry(memory: Range<u64>, scopes: &[Vec<u8>]) -> Vec<u8> {
         let body = [&[0; 4][..], &memory.start.to_le_bytes(), &(memory.end - 1).to_le_bytes()].concat();
         entry(RESERVED, &body, scopes)
+    }
+
+    /// A table of a machine that can remap interrupts.
+    pub(crate) fn table_with_interrupts(entries: &[Vec<u8>]) -> Vec<u8> {
+        let mut table = table(entries);
+        table[FLAGS] = REMAPS_INTERRUPTS;
+        seal(&mut table);
+        table
     }
 
     pub(crate) fn table(entries: &[Vec<u8>]) -> Vec<u8> {
@@ -240,7 +287,7 @@ pub(crate) mod tests {
 
     #[test]
     fn units_and_reserved_memory_are_those_of_their_functions() {
-        let first = unit_entry(false, 0xfed9_0000, &[scope(1, 0, &[(2, 0)]), scope(3, 0xf0, &[(31, 0)])]);
+        let first = unit_entry(false, 0xfed9_0000, &[scope(1, 0, &[(2, 0)]), io_apic(5, 0xf0, &[(31, 0)])]);
         let second = unit_entry(false, 0xfed9_1000, &[scope(2, 0, &[(28, 0), (0, 0)])]);
         let third = unit_entry(true, 0xfed9_2000, &[]);
         let memory = reserved_entry(
@@ -248,6 +295,7 @@ pub(crate) mod tests {
             &[scope(1, 0, &[(2, 0)]), scope(1, 0, &[(28, 0), (5, 1)])],
         );
         let other = [2, 0, 8, 0, 0, 0, 0, 0].to_vec();
+        assert!(!Dmar::parse(&table(&[])).unwrap().remaps_interrupts);
         let found = Dmar::parse(&table(&[first, other, second, third, memory])).unwrap();
         assert_eq!(
             found.units.iter().map(|unit| unit.registers & 0xffff).collect::<Vec<_>>(),
@@ -261,6 +309,7 @@ pub(crate) mod tests {
             assert_eq!(found.reserved_for(place, &bridges).first(), Some(&(0x7c00_0000..0x7c80_0000)));
         }
         assert_eq!(found.reserved_for(3 << 11, &bridges), []);
+        assert_eq!(found.io_apics(&bridges), [(5, 0xf0f8)]);
     }
 
     #[test]

@@ -7,17 +7,33 @@
 //! the server's start until its end. A function that has none reaches nothing. What a domain loses
 //! is given to no server before the units have said that they have forgotten it.
 //!
-//! Interrupt messages do not pass through a domain: which ones a function can raise is limited by
-//! the rules in [`functions`](crate::functions) only.
+//! Interrupt messages do not pass through a domain: [`interrupts`] has how a function is kept from
+//! raising other functions' interrupts.
 //!
 //! A unit that does not answer in time is not waited for again. Its functions are stopped for
 //! ever.
 
+/// The parts of [`Resources`] that hold tables: the units, and the memory.
+macro_rules! parts {
+    ($resources:ident) => {{
+        let Iommu { units, domains, pages_left, needs_write_back, .. } = &mut $resources.iommu;
+        let memory = TableMemory {
+            machine: &mut $resources.machine,
+            frames: &mut $resources.frames,
+            left: pages_left,
+            needs_write_back: *needs_write_back,
+        };
+        (units, domains, memory)
+    }};
+}
+
 mod dmar;
+mod interrupts;
 mod tables;
 mod unit;
 
 use crate::executable::PAGE;
+use crate::functions::Bridge;
 use crate::machine::Machine;
 use crate::resources::Resources;
 use crate::thread_numbers::ServerIndex;
@@ -26,12 +42,11 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 use dmar::Dmar;
-use l4::extension::InterruptMessage;
 use rt::root::Status;
 use tables::{ContextTables, Format, NoMemory, PageTables, TableMemory};
-use unit::{Fault, Unit};
+use unit::{Fault, Refused, Unit};
 use x2::ThreadId;
-use x2::extension::SpaceOption;
+use x2::extension::MessageSource;
 
 #[cfg(test)]
 pub(crate) use {dmar::tests as dmar_tests, tables::TABLES};
@@ -55,6 +70,8 @@ pub(crate) struct Iommu {
     needs_write_back: bool,
     /// How many more pages tables may have.
     pages_left: u64,
+    /// Whether all units use the kernel's table of interrupts.
+    remaps: bool,
     /// The interrupt by which the units tell of faults.
     pub(crate) interrupt: Option<u32>,
 }
@@ -74,20 +91,6 @@ struct Domain {
     tables: PageTables,
     /// The memory that the server has asked for, for its devices. Pools are in the table of pools.
     memory: Vec<Range<u64>>,
-}
-
-/// The parts of [`Resources`] that hold tables: the units, and the memory.
-macro_rules! parts {
-    ($resources:ident) => {{
-        let Iommu { units, domains, pages_left, needs_write_back, .. } = &mut $resources.iommu;
-        let memory = TableMemory {
-            machine: &mut $resources.machine,
-            frames: &mut $resources.frames,
-            left: pages_left,
-            needs_write_back: *needs_write_back,
-        };
-        (units, domains, memory)
-    }};
 }
 
 /// The place of a PCI function as it is usually written.
@@ -183,6 +186,7 @@ impl<M: Machine> Resources<M> {
         }
         self.assign_functions(&dmar, &numbers);
         (0..self.iommu.units.len()).for_each(|index| self.start_unit(index, format));
+        self.remap_interrupts(&dmar);
         if self.attach_fault_interrupt().is_none() {
             self.machine.report(format_args!("root: faults of devices are seen only when drivers end"));
         }
@@ -192,10 +196,7 @@ impl<M: Machine> Resources<M> {
     /// Notes for each function which unit translates for it, and what the firmware has told it.
     fn assign_functions(&mut self, dmar: &Dmar, numbers: &[Option<usize>]) {
         let bridges = &self.bridges;
-        let beyond = |place| {
-            let bridge = bridges.iter().find(|bridge| bridge.place == place)?;
-            (bridge.first <= bridge.last).then_some((bridge.first, bridge.last))
-        };
+        let beyond = |place| Bridge::beyond(bridges, place);
         for function in &mut self.functions {
             function.unit = dmar.unit_of(function.place, &beyond).and_then(|index| numbers[index]);
             function.reserved = dmar.reserved_for(function.place, &beyond);
@@ -232,15 +233,14 @@ impl<M: Machine> Resources<M> {
     /// Makes an interrupt message of the units' faults, which the calling thread gets.
     fn attach_fault_interrupt(&mut self) -> Option<()> {
         let interrupt = self.free_interrupt()?;
-        let values = [interrupt.into(), 0];
+        // What units send themselves is not remapped.
+        let message = self.tell_message(interrupt, MessageSource::Unchecked).ok()?;
         let machine = &mut self.machine;
-        let [address, data] =
-            machine.space_options(ThreadId::NIL, SpaceOption::InterruptMessage, values).ok()?;
         let caller = machine.caller();
         machine.set_interrupt_handler(ThreadId::interrupt(interrupt), caller).ok()?;
         self.iommu.interrupt = Some(interrupt);
         for translating in &self.iommu.units {
-            translating.unit.set_fault_message(machine, InterruptMessage { address, data });
+            translating.unit.set_fault_message(machine, message);
         }
         Some(())
     }
@@ -402,8 +402,7 @@ impl<M: Machine> Resources<M> {
     }
 
     fn fault(&mut self, unit: usize, fault: &Fault) {
-        let Fault { address, reason, .. } = *fault;
-        let what = if fault.is_read { "read" } else { "write" };
+        let Fault { what, reason, .. } = *fault;
         let function = self.functions.iter_mut().find(|function| function.is_requester(fault.place));
         let Some(function) = function else {
             let unknown = &mut self.iommu.units[unit].unknown_faults;
@@ -411,9 +410,8 @@ impl<M: Machine> Resources<M> {
             let count = *unknown;
             if count <= MOST_FAULTS {
                 let place = PlaceName(fault.place);
-                self.machine.report(format_args!(
-                    "root: unknown function {place} may not {what} {address:#x} (reason {reason})"
-                ));
+                self.machine
+                    .report(format_args!("root: unknown function {place} may not {what} (reason {reason})"));
             }
             if count == MOST_FAULTS {
                 self.mask_faults(unit);
@@ -422,14 +420,13 @@ impl<M: Machine> Resources<M> {
         };
         function.faults = function.faults.saturating_add(1);
         let (place, faults, owner) = (function.place, function.faults, function.owner);
-        if faults > MOST_FAULTS {
-            return;
+        if faults <= MOST_FAULTS {
+            let driver = if function.driver.is_empty() { "none" } else { &function.driver };
+            self.machine.report(format_args!(
+                "root: function {} (driver: {driver}) may not {what} (reason {reason})",
+                PlaceName(place)
+            ));
         }
-        let driver = if function.driver.is_empty() { "none" } else { &function.driver };
-        self.machine.report(format_args!(
-            "root: function {} (driver: {driver}) may not {what} {address:#x} (reason {reason})",
-            PlaceName(place)
-        ));
         if faults == MOST_FAULTS {
             self.machine.report(format_args!(
                 "root: faults of function {} are not reported any more",
@@ -443,6 +440,10 @@ impl<M: Machine> Resources<M> {
             if units[unit].unit.forget(&mut memory, true, number).is_err() {
                 self.stop_functions_of(unit);
             }
+        }
+        if faults >= MOST_FAULTS && matches!(what, Refused::Interrupt(_)) {
+            // A unit cannot be told to record no more of these.
+            self.disable_functions_where(|function| function.is_requester(fault.place));
         }
     }
 

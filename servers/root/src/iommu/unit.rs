@@ -23,11 +23,16 @@ const FAULT_ADDRESS_HIGH: u64 = 0x44;
 const PROTECTED: u64 = 0x64;
 const QUEUE_TAIL: u64 = 0x88;
 const QUEUE: u64 = 0x90;
+const INTERRUPT_TABLE: u64 = 0xb8;
 /// Bits of the command register, and of the status register that answers.
 const TRANSLATE: u32 = 1 << 31;
 const SET_ROOT: u32 = 1 << 30;
 const WRITE_BUFFERS: u32 = 1 << 27;
 const USE_QUEUE: u32 = 1 << 26;
+const REMAP: u32 = 1 << 25;
+const SET_INTERRUPT_TABLE: u32 = 1 << 24;
+/// Messages that name no entry of the table of interrupts go on as they are.
+const COMPATIBLE: u32 = 1 << 23;
 /// The bits of the status register that the next command must repeat: the others are events.
 const LASTING: u32 = 0x96ff_ffff;
 /// Bits of the registers of faults.
@@ -45,7 +50,11 @@ const FORGET_CONTEXTS: u64 = 1 | 1 << 4;
 const FORGET_PAGES: u64 = 2;
 const ALL_DOMAINS: u64 = 1 << 4;
 const ONE_DOMAIN: u64 = 2 << 4;
+const FORGET_INTERRUPTS: u64 = 4;
 const WAIT: u64 = 5 | 1 << 5;
+
+/// The numbers of reasons why messages are refused.
+const REASONS_OF_MESSAGES: core::ops::RangeInclusive<u8> = 0x20..=0x26;
 
 /// A unit that has been asked for something has not done it in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,14 +78,33 @@ impl fmt::Display for Unusable {
     }
 }
 
-/// An access that a unit has refused.
+/// What a unit has refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// To read the page at this address.
+    Read(u64),
+    /// To write it.
+    Write(u64),
+    /// An interrupt message that names this entry of the table.
+    Interrupt(u16),
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::Read(address) => write!(formatter, "read {address:#x}"),
+            Refused::Write(address) => write!(formatter, "write {address:#x}"),
+            Refused::Interrupt(entry) => write!(formatter, "raise the interrupt of entry {entry}"),
+        }
+    }
+}
+
+/// An access or a message that a unit has refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     /// The function: bus, device and function in bits 16..24, 11..16 and 8..11.
     pub(crate) place: u32,
-    /// The address of the page.
-    pub(crate) address: u64,
-    pub(crate) is_read: bool,
+    pub(crate) what: Refused,
     /// The unit's number for the reason.
     pub(crate) reason: u8,
 }
@@ -204,6 +232,33 @@ impl Unit {
         Ok(())
     }
 
+    /// Whether it can remap interrupts.
+    pub(crate) fn can_remap_interrupts(&self) -> bool {
+        self.extended >> 3 & 1 != 0
+    }
+
+    /// Has the unit, which has been started, turn messages into interrupts by the table that
+    /// `table` stands for, and refuse those that name no entry.
+    pub(crate) fn remap_interrupts<M: Machine>(
+        &mut self,
+        memory: &mut TableMemory<'_, M>,
+        table: u64,
+    ) -> Result<(), Stuck> {
+        // The firmware may have used a table.
+        self.command(memory.machine, REMAP, false)?;
+        self.write_wide(memory.machine, INTERRUPT_TABLE, table);
+        self.command(memory.machine, SET_INTERRUPT_TABLE, true)?;
+        self.forget_interrupts(memory)?;
+        self.command(memory.machine, COMPATIBLE, false)?;
+        self.command(memory.machine, REMAP, true)
+    }
+
+    /// Has the unit let messages go on as they are.
+    pub(crate) fn stop_remapping(&mut self, machine: &mut impl Machine) {
+        // One that does not answer has been told nevertheless.
+        let _ = self.command(machine, REMAP, false);
+    }
+
     /// Has the unit send this message when it has recorded a fault.
     pub(crate) fn set_fault_message(&self, machine: &mut impl Machine, message: InterruptMessage) {
         self.write(machine, FAULT_DATA, message.data as u32);
@@ -224,12 +279,15 @@ impl Unit {
                 let word = |number: u32| machine.read_register(record + 4 * u64::from(number));
                 let [low, high, source, reason] = [word(0), word(1), word(2), word(3)];
                 if reason & RECORDED != 0 {
-                    take(Fault {
-                        place: (source & 0xffff) << 8,
-                        address: u64::from(high) << 32 | u64::from(low) & !(PAGE - 1),
-                        is_read: reason >> 30 & 1 != 0,
-                        reason: reason as u8,
-                    });
+                    let address = u64::from(high) << 32 | u64::from(low) & !(PAGE - 1);
+                    let what = match reason as u8 {
+                        number if REASONS_OF_MESSAGES.contains(&number) => {
+                            Refused::Interrupt((high >> 16) as u16)
+                        }
+                        _ if reason >> 30 & 1 != 0 => Refused::Read(address),
+                        _ => Refused::Write(address),
+                    };
+                    take(Fault { place: (source & 0xffff) << 8, what, reason: reason as u8 });
                     machine.write_register(record + 12, RECORDED);
                 }
             }
@@ -258,6 +316,21 @@ impl Unit {
             self.enqueue(memory, [FORGET_CONTEXTS, 0]);
         }
         self.enqueue(memory, [FORGET_PAGES | which | drain, 0]);
+        self.work(memory)
+    }
+
+    /// Has the unit forget what it has read from the table of interrupts. Returns after it has.
+    pub(crate) fn forget_interrupts<M: Machine>(
+        &mut self,
+        memory: &mut TableMemory<'_, M>,
+    ) -> Result<(), Stuck> {
+        self.write_buffers(memory.machine)?;
+        self.enqueue(memory, [FORGET_INTERRUPTS, 0]);
+        self.work(memory)
+    }
+
+    /// Has the unit do what is in the queue, and waits until it has.
+    fn work<M: Machine>(&mut self, memory: &mut TableMemory<'_, M>) -> Result<(), Stuck> {
         self.last = self.last.wrapping_add(1);
         self.enqueue(memory, [WAIT | u64::from(self.last) << 32, self.answer]);
         self.write(memory.machine, QUEUE_TAIL, self.tail as u32);

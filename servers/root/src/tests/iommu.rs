@@ -1,9 +1,10 @@
 //! Tests of what PCI functions reach through an IOMMU.
 
 use super::devices::{PCI, function_with_table};
+use super::simulation::{IO_APIC, MESSAGES};
 use super::unit::{Abilities, REGISTERS, Unit};
 use super::*;
-use crate::iommu::dmar_tests::{reserved_entry, scope, table, unit_entry};
+use crate::iommu::dmar_tests::{io_apic, reserved_entry, scope, table, table_with_interrupts, unit_entry};
 use crate::iommu::{MOST_FAULTS, TABLES};
 use crate::machine::Machine;
 use proptest::prelude::*;
@@ -14,12 +15,17 @@ const OTHER: u32 = 4 << 11;
 /// Memory that the firmware has told the function of.
 const RESERVED: core::ops::Range<u64> = 0xa0_0000..0xa0_2000;
 
+/// The firmware's entry of the unit, and of the I/O APIC.
+fn unit_with_io_apic() -> Vec<u8> {
+    unit_entry(true, REGISTERS, &[io_apic(IO_APIC, 0xf0, &[(31, 0)])])
+}
+
 /// A machine with an IOMMU for its function.
 fn machine(abilities: Abilities) -> Simulation {
     let mut machine = Simulation::default();
     machine.devices.insert(FUNCTION, function_with_table());
     machine.unit = Some(Unit::new(abilities));
-    machine.dmar = Some(table(&[unit_entry(true, REGISTERS, &[])]));
+    machine.dmar = Some(table_with_interrupts(&[unit_with_io_apic()]));
     machine
 }
 
@@ -208,6 +214,146 @@ fn without_an_interrupt_faults_are_reported_when_the_driver_ends() {
     root.check();
 }
 
+/// Two servers, each of which has a function, on a machine that remaps interrupts.
+fn start_two(mut machine: Simulation) -> Root {
+    let mut other = function_with_table();
+    other.words.insert(0x10, 0x3000_0000);
+    machine.devices.insert(OTHER, other);
+    let driver = |name: &str| format!("server {name}\nprogram p\nmemory 256K\nrestart 1000\npci 8086:10d3\n");
+    Root::start_on(machine, &(driver("a") + &driver("b")))
+}
+
+/// Makes message `entry` of the server's function an interrupt. Returns its number.
+fn attach(root: &mut Root, server: usize, entry: u64) -> u32 {
+    let thread = root.first(server).raw();
+    word(root.request(server, request::ROOT_MESSAGE_ATTACH, &[0, entry, thread])) as u32
+}
+
+#[test]
+fn a_function_raises_its_own_interrupts_and_no_others() {
+    let mut root = start_two(machine(Abilities::USUAL));
+    assert!(unit(&mut root).is_remapping());
+    assert_eq!(root.machine().io_apic, Some(0xf0f8));
+    assert!(root.machine().reports.contains(&"root: PCI functions raise only their own interrupts".into()));
+    let (first, second) = (attach(&mut root, 0, 0), attach(&mut root, 1, 3));
+    let raised = |root: &mut Root| {
+        let all = [(FUNCTION, first), (FUNCTION, second), (OTHER, first), (OTHER, second)];
+        all.map(|(place, interrupt)| root.machine().raises(place, interrupt))
+    };
+    assert_eq!(raised(&mut root), [true, false, false, true]);
+    assert_eq!(root.machine().registers[&0x2000_1000], 0xfee0_0010 | first << 5);
+    // What is given back is no function's, and then another's, whatever the unit has kept.
+    assert_eq!(root.request(0, request::ROOT_MESSAGE_DETACH, &[first.into()]), Some(Answer::Done));
+    assert_eq!(raised(&mut root), [false, false, false, true]);
+    assert_eq!(attach(&mut root, 1, 0), first);
+    assert_eq!(raised(&mut root), [false, false, true, true]);
+    // The end of a driver gives its interrupts back.
+    root.request(1, request::ROOT_EXIT, &[0]);
+    assert_eq!(raised(&mut root), [false; 4]);
+    assert_eq!(attach(&mut root, 0, 1), first);
+    assert_eq!(raised(&mut root), [true, false, false, false]);
+}
+
+#[test]
+fn a_message_that_cannot_be_attached_is_given_back() {
+    let mut root = start_two(machine(Abilities::USUAL));
+    let driver = root.first(0).raw();
+    for calls in 0..2 {
+        root.machine().calls_left.set(Some(calls));
+        let attach = root.request(0, request::ROOT_MESSAGE_ATTACH, &[0, 0, driver]);
+        assert!(matches!(attach, Some(Answer::Refused(_))));
+        assert!(root.machine().sources.is_empty());
+    }
+    root.machine().calls_left.set(None);
+    attach(&mut root, 0, 0);
+    unit(&mut root).is_stuck = true;
+    let other = root.first(1).raw();
+    let attach = root.request(1, request::ROOT_MESSAGE_ATTACH, &[0, 0, other]);
+    assert_eq!(attach, refused(Status::Unsupported));
+    assert_eq!(root.machine().devices[&OTHER].words[&4] & 4, 0);
+}
+
+/// The reasons why functions can raise any interrupt.
+#[test]
+fn without_remapping_drivers_are_trusted_with_interrupts() {
+    let no_table = "the kernel has no table of interrupts (boot option interrupt-remapping)";
+    let not_all = "not all units can keep them from that";
+    let no_io_apic = "the firmware's table lacks an I/O APIC";
+    let usual = || Some(table_with_interrupts(&[unit_with_io_apic()]));
+    let other_io_apic = unit_entry(true, REGISTERS, &[io_apic(IO_APIC + 1, 0xf0, &[(31, 0)])]);
+    let beyond_no_bridge = unit_entry(true, REGISTERS, &[io_apic(IO_APIC, 0, &[(31, 0), (1, 0)])]);
+    let second_unit = unit_entry(false, REGISTERS + (1 << 20), &[scope(1, 0, &[(9, 0)])]);
+    let without = Abilities { remaps: false, ..Abilities::USUAL };
+    for (dmar, has_table, abilities, reason) in [
+        (usual(), false, Abilities::USUAL, no_table),
+        (usual(), true, without, not_all),
+        (Some(table(&[unit_with_io_apic()])), true, Abilities::USUAL, not_all),
+        (
+            Some(table_with_interrupts(&[unit_entry(true, REGISTERS, &[])])),
+            true,
+            Abilities::USUAL,
+            no_io_apic,
+        ),
+        (Some(table_with_interrupts(&[other_io_apic])), true, Abilities::USUAL, no_io_apic),
+        (Some(table_with_interrupts(&[beyond_no_bridge])), true, Abilities::USUAL, no_io_apic),
+        (Some(table_with_interrupts(&[unit_with_io_apic(), second_unit])), true, Abilities::USUAL, not_all),
+    ] {
+        let mut machine = machine(abilities);
+        (machine.dmar, machine.has_table) = (dmar, has_table);
+        // The second unit of two cannot be used.
+        machine.registers.extend([8, 12, 16, 20].map(|at| (REGISTERS + (1 << 20) + at, 0)));
+        let mut root = start_two(machine);
+        assert!(unit(&mut root).is_on() && !unit(&mut root).is_remapping());
+        let said = format!(
+            "root: PCI functions can raise any interrupt, since {reason}: drivers are trusted not to"
+        );
+        assert!(root.machine().reports.contains(&said), "{:?}", root.machine().reports);
+        let first = attach(&mut root, 0, 0);
+        assert_eq!(root.machine().registers[&0x2000_1000], 0xfee0_0000);
+        assert!(root.machine().raises(FUNCTION, first));
+        root.request(0, request::ROOT_EXIT, &[0]);
+        root.check();
+    }
+}
+
+#[test]
+fn a_function_that_goes_on_raising_other_interrupts_is_stopped() {
+    let mut root = start_two(machine(Abilities::USUAL));
+    let line = root.system.resources.iommu.interrupt.expect("an interrupt tells of faults");
+    let (first, second) = (attach(&mut root, 0, 0), attach(&mut root, 1, 0));
+    let refuse = |root: &mut Root, interrupt| {
+        root.machine().reports.clear();
+        assert!(!root.machine().raises(FUNCTION, interrupt));
+        handle(&mut root.system, ThreadId::interrupt(line), MessageTag::EMPTY, &[]);
+        root.machine().reports.clone()
+    };
+    let said = |entry, reason| {
+        format!(
+            "root: function 00:03.0 (driver: a) may not raise the interrupt of entry {entry} (reason {reason})"
+        )
+    };
+    assert_eq!(refuse(&mut root, second), [said(second, 0x26)]);
+    assert_eq!(refuse(&mut root, MESSAGES.end - 1), [said(MESSAGES.end - 1, 0x22)]);
+    let is_on = |root: &mut Root, place| root.machine().devices[&place].words[&4] & 4 != 0;
+    for _ in 2..MOST_FAULTS {
+        assert!(is_on(&mut root, FUNCTION) && root.machine().raises(FUNCTION, first));
+        refuse(&mut root, second);
+    }
+    let last = "root: faults of function 00:03.0 are not reported any more";
+    assert_eq!(root.machine().reports, [said(second, 0x26), last.into()]);
+    assert!(!is_on(&mut root, FUNCTION), "it is stopped");
+    assert!(is_on(&mut root, OTHER) && root.machine().raises(OTHER, second));
+    // Its driver can let it go on, and it is stopped at the next attempt, without a line.
+    attach(&mut root, 0, 1);
+    assert!(is_on(&mut root, FUNCTION));
+    assert_eq!(refuse(&mut root, second), [""; 0]);
+    assert!(!is_on(&mut root, FUNCTION));
+    // The next driver's attempts are reported again.
+    root.request(0, request::ROOT_EXIT, &[0]);
+    attach(&mut root, 0, 0);
+    assert_eq!(refuse(&mut root, second).len(), 1);
+}
+
 #[test]
 fn faults_of_functions_that_are_not_known_are_not_reported_for_ever() {
     let mut root = start(machine(Abilities::USUAL));
@@ -342,6 +488,8 @@ fn functions_beyond_a_conventional_bridge_are_of_one_driver() {
         if let Some(alias) = alias {
             assert!(unit(&mut root).reachable(alias).contains(&own), "{port:?}");
         }
+        let sources: Vec<u16> = root.machine().sources.values().copied().collect();
+        assert_eq!(sources, [(alias.unwrap_or(first) >> 8) as u16], "{port:?}");
         let is_refused = root.request(1, request::ROOT_RESOURCE, &[3, 0]) == refused(Status::NotFound);
         assert_eq!(is_refused, alias.is_some(), "{port:?}");
         root.check();
@@ -359,13 +507,16 @@ fn abilities() -> impl Strategy<Value = Abilities> {
             keeps_absent,
             has_write_buffers,
             has_queue: true,
+            remaps: true,
         },
     )
 }
 
 #[derive(Clone, Debug)]
 enum Step {
-    Attach,
+    Attach { server: usize, entry: u64 },
+    Detach { server: usize, interrupt: u32 },
+    Raise,
     Memory { page: u64, size: u64 },
     Pool { server: usize, page: u64, size: u64 },
     Access { page: u64 },
@@ -378,7 +529,9 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let size = || proptest::sample::select(vec![1u64, 2, 4]);
     prop_oneof![
-        3 => Just(Step::Attach),
+        3 => (0usize..2, 0u64..4).prop_map(|(server, entry)| Step::Attach { server, entry }),
+        2 => (0usize..2, MESSAGES).prop_map(|(server, interrupt)| Step::Detach { server, interrupt }),
+        3 => Just(Step::Raise),
         4 => (0u64..12, size()).prop_map(|(page, size)| Step::Memory { page, size }),
         4 => (1usize..3, 12u64..30, size()).prop_map(|(server, page, size)| Step::Pool { server, page, size }),
         4 => any::<u64>().prop_map(|page| Step::Access { page: MEMORY.start + page % 2048 * PAGE }),
@@ -393,15 +546,19 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     /// For any order of grants, accesses and ends, with units of all abilities: a function never
-    /// reaches a page that is neither its driver's nor one of its pools.
+    /// reaches a page that is neither its driver's nor one of its pools, and it raises the
+    /// interrupts that its driver has, and no others.
     #[test]
-    fn a_function_never_reaches_other_memory(
+    fn a_function_never_reaches_other_memory_or_interrupts(
         abilities in abilities(),
         steps in proptest::collection::vec(step(), 1..120),
     ) {
         let server = |name: &str, more: &str| format!("server {name}\nprogram p\nmemory 256K\nrestart 1000\n{more}");
         let driver = server("a", "pci 8086:10d3\ndma 32K\n");
-        let mut root = Root::start_on(machine(abilities), &(driver + &server("b", "") + &server("c", "")));
+        let other = server("b", "pci 8086:10d3\n");
+        let mut machine = machine(abilities);
+        machine.devices.insert(OTHER, function_with_table());
+        let mut root = Root::start_on(machine, &(driver + &other + &server("c", "")));
         for step in steps {
             let first = |root: &Root, index: usize| root.system.servers[index].first.unwrap_or(ThreadId::NIL);
             let a = first(&root, 0).raw();
@@ -410,7 +567,14 @@ proptest! {
                 root.send(from, label, words)
             };
             match step {
-                Step::Attach => drop(send(&mut root, 0, request::ROOT_MESSAGE_ATTACH, &[0, 0, a])),
+                Step::Attach { server, entry } => {
+                    let thread = first(&root, server).raw();
+                    send(&mut root, server, request::ROOT_MESSAGE_ATTACH, &[0, entry, thread]);
+                }
+                Step::Detach { server, interrupt } => {
+                    send(&mut root, server, request::ROOT_MESSAGE_DETACH, &[interrupt.into()]);
+                }
+                Step::Raise => root.check_interrupts(),
                 Step::Memory { page, size } => {
                     send(&mut root, 0, request::ROOT_MEMORY_DMA, &[room(page), size * PAGE, 32, 0]);
                 }

@@ -183,7 +183,10 @@ impl Root {
         let all: BTreeSet<u32> = machine.threads.keys().copied().collect();
         assert_eq!(all, threads, "the kernel has the threads that root knows");
         let mut interrupts: BTreeSet<u32> = resources.lines.iter().map(|&(line, _)| line).collect();
-        interrupts.extend(resources.attached_interrupts());
+        let attached: BTreeSet<u32> = resources.attached_interrupts().into_iter().collect();
+        let valid: BTreeSet<u32> = machine.sources.keys().copied().collect();
+        assert!(!machine.uses_table || valid == attached, "{valid:?} can be raised");
+        interrupts.extend(attached);
         interrupts.extend(resources.iommu.interrupt);
         assert_eq!(machine.interrupts.keys().copied().collect::<BTreeSet<_>>(), interrupts, "interrupts");
         self.check_separation();
@@ -216,6 +219,20 @@ impl Root {
             assert!(reachable.is_subset(&may), "{:x?}", reachable.difference(&may));
             let has_lost = resources.machine.reports.iter().any(|line| line.contains("have lost the memory"));
             assert!(has_lost || must.is_subset(&reachable), "{:x?}", must.difference(&reachable));
+        }
+    }
+
+    /// Checks that each function raises the interrupts that are attached to it, unless it has been
+    /// disabled, and no others.
+    fn check_interrupts(&mut self) {
+        let functions = &self.system.resources.functions;
+        let own: Vec<(u32, Vec<u32>)> =
+            functions.iter().map(|function| (function.place, function.attached_interrupts())).collect();
+        for (place, own) in own {
+            for number in simulation::MESSAGES {
+                let is_on = self.machine().devices[&place].words[&4] & 4 != 0;
+                assert_eq!(self.machine().raises(place, number), is_on && own.contains(&number), "{number}");
+            }
         }
     }
 

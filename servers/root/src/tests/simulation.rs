@@ -12,13 +12,15 @@ use core::fmt;
 use core::ops::Range;
 use l4::thread::{Result, ThreadControl};
 use std::collections::{BTreeMap, BTreeSet};
-use x2::extension::SpaceOption;
+use x2::extension::{MessageSource, SpaceOption, TableRequest};
 use x2::{ErrorCode, Fpage, IpcError, IpcErrorKind, IpcPhase, Rights, ThreadId, Time};
 
 /// Thread numbers below this are interrupts.
 pub(super) const USER_BASE: u32 = 100;
 /// The thread numbers of the message-signalled interrupts.
 pub(super) const MESSAGES: Range<u32> = 40..48;
+/// The id of the machine's I/O APIC.
+pub(super) const IO_APIC: u8 = 5;
 /// The numbers of root's request threads on the two processors.
 pub(super) const ROOT: [u32; 2] = [101, 102];
 /// The physical addresses of the machine's memory.
@@ -86,6 +88,13 @@ pub(super) struct Simulation {
     /// The IOMMU, if the machine has one, and the firmware's table of it.
     pub(super) unit: Option<Unit>,
     pub(super) dmar: Option<Vec<u8>>,
+    /// Whether the kernel has a table of interrupts.
+    pub(super) has_table: bool,
+    /// The function or the device in whose name the only I/O APIC sends messages.
+    pub(super) io_apic: Option<u16>,
+    /// Whether messages name entries of the table, and the sources of the entries that are valid.
+    pub(super) uses_table: bool,
+    pub(super) sources: BTreeMap<u32, u16>,
     /// What root has written into memory of its own, as the processors see it.
     words: Words,
     /// How often root has asked for the time while the IOMMU did not answer.
@@ -114,6 +123,10 @@ impl Default for Simulation {
             ports: Vec::new(),
             unit: None,
             dmar: None,
+            has_table: true,
+            io_apic: None,
+            uses_table: false,
+            sources: BTreeMap::new(),
             words: Words::default(),
             waits: Cell::new(0),
         }
@@ -306,11 +319,19 @@ impl Machine for Simulation {
     }
 
     fn space_options(&mut self, space: ThreadId, option: SpaceOption, values: [u64; 2]) -> Result<[u64; 2]> {
-        self.call()?;
+        let gives_back = option == SpaceOption::InterruptMessage
+            && values[1] == MessageSource::Unchecked.word()
+            && self.uses_table;
+        if !gives_back {
+            self.call()?;
+        }
         match option {
             SpaceOption::InterruptMessage => {
-                assert!(MESSAGES.contains(&(values[0] as u32)), "it is such an interrupt");
-                return Ok([0xfee0_0000, values[0]]);
+                return Ok(self.message(values[0] as u32, MessageSource::from_word(values[1]).unwrap()));
+            }
+            SpaceOption::InterruptTable => {
+                let answer = self.table(TableRequest::from_words(values).unwrap());
+                return answer.ok_or(Some(ErrorCode::InvalidParameter));
             }
             SpaceOption::Owner => self.space_mut(space)?.owner = Some(ThreadId::from_raw(values[0])),
             SpaceOption::Open => {
@@ -420,8 +441,10 @@ impl Machine for Simulation {
     }
 
     fn read_register(&self, address: u64) -> u32 {
-        let unit = self.unit.as_ref().filter(|_| is_of_unit(address)).expect("only an IOMMU's are read");
-        unit.read(address - unit::REGISTERS)
+        match self.unit.as_ref().filter(|_| is_of_unit(address)) {
+            Some(unit) => unit.read(address - unit::REGISTERS),
+            None => self.registers[&address],
+        }
     }
 
     fn read_word(&self, address: u64) -> u64 {
@@ -457,6 +480,49 @@ fn is_of_unit(address: u64) -> bool {
 }
 
 impl Simulation {
+    /// Tells the message of an interrupt, as the kernel does.
+    fn message(&mut self, number: u32, source: MessageSource) -> [u64; 2] {
+        assert!(MESSAGES.contains(&number), "it is such an interrupt");
+        match source {
+            MessageSource::Function(source) if self.uses_table => {
+                let old = self.sources.insert(number, source);
+                assert_eq!(old, None, "an interrupt is given back before it is another function's");
+                [0xfee0_0010 | u64::from(number) << 5, 0]
+            }
+            _ => {
+                self.sources.remove(&number);
+                [0xfee0_0000, number.into()]
+            }
+        }
+    }
+
+    /// Carries out a request about the table of interrupts, as the kernel does.
+    fn table(&mut self, request: TableRequest) -> Option<[u64; 2]> {
+        match request {
+            TableRequest::Tell => {}
+            TableRequest::Lines { io_apic, source } if io_apic == IO_APIC => self.io_apic = Some(source),
+            TableRequest::Lines { .. } => return None,
+            TableRequest::Use => {
+                assert!(self.io_apic.is_some() && self.unit.as_ref().is_some_and(Unit::is_remapping));
+                self.uses_table = true;
+            }
+        }
+        self.has_table.then_some([unit::TABLE, self.io_apic.is_none().into()])
+    }
+
+    /// Whether the function at `place` raises this interrupt if its driver has it send any message.
+    /// What the IOMMU refuses is on record.
+    pub(super) fn raises(&mut self, place: u32, number: u32) -> bool {
+        if self.devices[&place].words[&4] & 4 == 0 {
+            return false;
+        }
+        let source = self.sources.get(&number).copied();
+        match self.unit.as_mut().filter(|unit| unit.is_remapping()) {
+            Some(unit) => unit.message(place, number, source),
+            None => true,
+        }
+    }
+
     /// Whether the function at `place` can read and write the page now. What the IOMMU refuses is
     /// on record.
     pub(super) fn reaches(&mut self, place: u32, page: u64) -> bool {

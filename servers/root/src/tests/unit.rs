@@ -44,6 +44,13 @@ impl Words {
     }
 }
 
+/// Bits of the command register, and of the status register.
+const REMAP: u32 = 1 << 25;
+const SET_TABLE: u32 = 1 << 24;
+const COMPATIBLE: u32 = 1 << 23;
+/// What the kernel says that the register of the table of interrupts has to hold.
+pub(super) const TABLE: u64 = 0x7f_0007;
+
 /// What a unit can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Abilities {
@@ -58,6 +65,8 @@ pub(super) struct Abilities {
     /// It must be told that writes are to be in memory.
     pub(super) has_write_buffers: bool,
     pub(super) has_queue: bool,
+    /// It remaps interrupts.
+    pub(super) remaps: bool,
 }
 
 impl Abilities {
@@ -68,6 +77,7 @@ impl Abilities {
         keeps_absent: false,
         has_write_buffers: false,
         has_queue: true,
+        remaps: true,
     };
 }
 
@@ -85,6 +95,8 @@ pub(super) struct Unit {
     contexts: BTreeMap<u32, [u64; 2]>,
     /// The pages that it has kept, by their domains, and whether they may be used.
     pages: BTreeMap<(u64, u64), bool>,
+    /// The entries of the table of interrupts that it has kept, with their sources.
+    interrupt_entries: BTreeMap<u32, Option<u16>>,
     records: [[u32; 4]; RECORD_COUNT],
     /// How many interrupts it has sent.
     pub(super) interrupts: u32,
@@ -98,11 +110,13 @@ impl Unit {
             abilities,
             memory: Words::default(),
             registers: BTreeMap::new(),
-            status: 0,
+            // As some firmware leaves it: messages pass that name no entry.
+            status: COMPATIBLE,
             root: 0,
             head: 0,
             contexts: BTreeMap::new(),
             pages: BTreeMap::new(),
+            interrupt_entries: BTreeMap::new(),
             records: [[0; 4]; RECORD_COUNT],
             interrupts: 0,
             is_stuck: false,
@@ -129,7 +143,8 @@ impl Unit {
             | large << 34
             | (RECORD_COUNT as u64 - 1) << 40
             | 3 << 54;
-        let extended = u64::from(self.abilities.is_coherent) | u64::from(self.abilities.has_queue) << 1;
+        let Abilities { is_coherent, has_queue, remaps, .. } = self.abilities;
+        let extended = u64::from(is_coherent) | u64::from(has_queue) << 1 | u64::from(remaps) << 3;
         match register {
             0x8 => capabilities as u32,
             0xc => (capabilities >> 32) as u32,
@@ -167,8 +182,10 @@ impl Unit {
 
     fn command(&mut self, command: u32) {
         const QUEUE: u32 = 1 << 26;
-        assert_eq!(command & !self.status & !(1 << 31 | 1 << 30 | 1 << 27 | QUEUE), 0, "{command:x}");
-        let changed = (command ^ self.status) & (1 << 31 | QUEUE) | command & (1 << 30 | 1 << 27);
+        const LASTING: u32 = 1 << 31 | QUEUE | REMAP | COMPATIBLE;
+        const ONCE: u32 = 1 << 30 | 1 << 27 | SET_TABLE;
+        assert_eq!(command & !self.status & !(LASTING | ONCE), 0, "{command:x}");
+        let changed = (command ^ self.status) & LASTING | command & ONCE;
         assert!(changed.count_ones() <= 1, "one command at a time");
         if changed & QUEUE != 0 {
             self.head = 0;
@@ -178,8 +195,12 @@ impl Unit {
             self.root = self.wide(0x20);
         }
         assert!(self.root != 0 || command >> 31 == 0, "it has a table before it translates");
-        let kept = command & (1 << 31 | QUEUE);
-        self.status = kept | (self.status | command) & 1 << 30;
+        if changed & command & REMAP != 0 {
+            assert!(self.abilities.remaps && self.interrupt_entries.is_empty(), "it has forgotten others");
+            assert_eq!(self.wide(0xb8), TABLE, "it uses the kernel's table");
+            assert_eq!(command & COMPATIBLE | !self.status & SET_TABLE, 0, "and nothing else");
+        }
+        self.status = command & LASTING | (self.status | command) & (1 << 30 | SET_TABLE);
     }
 
     /// Carries out what is in the queue.
@@ -192,12 +213,32 @@ impl Unit {
                 1 => self.contexts.clear(),
                 2 if low >> 4 & 3 == 1 => self.pages.clear(),
                 2 => self.pages.retain(|&(domain, _), _| domain != low >> 16 & 0xffff),
+                4 => self.interrupt_entries.clear(),
                 5 if low >> 5 & 1 != 0 => written = Some((high, low >> 32)),
                 other => panic!("descriptor {other}"),
             }
             self.head = (self.head + 16) % PAGE;
         }
         written
+    }
+
+    pub(super) fn is_remapping(&self) -> bool {
+        self.status & REMAP != 0
+    }
+
+    /// A function sends the message that names entry `number`, which is for `source`. Returns
+    /// whether it interrupts.
+    pub(super) fn message(&mut self, place: u32, number: u32, source: Option<u16>) -> bool {
+        let source = self.interrupt_entries.get(&number).copied().unwrap_or(source);
+        if source.is_some() || self.abilities.keeps_absent {
+            self.interrupt_entries.insert(number, source);
+        }
+        let may = source == Some((place >> 8) as u16);
+        if !may {
+            let reason = if source.is_some() { 0x26 } else { 0x22 };
+            self.record(place, u64::from(number) << 48, false, reason);
+        }
+        may
     }
 
     /// The entry of a function: what is kept, or what is in the table.

@@ -35,16 +35,16 @@ const LONG: Time = Time::period(2_000_000);
 const SHORT: Time = Time::period(20_000);
 
 /// Message-signalled interrupt `index`.
-fn interrupt(index: u32) -> ThreadId {
+pub(super) fn interrupt(index: u32) -> ThreadId {
     ThreadId::interrupt(kip().message_interrupts().start + index)
 }
 
-fn processors() -> u32 {
+pub(super) fn processors() -> u32 {
     kip().processor_info().processors
 }
 
 /// Moves `thread` to processor `processor` modulo the number of processors.
-fn place(thread: ThreadId, processor: u32) {
+pub(super) fn place(thread: ThreadId, processor: u32) {
     let processor = u64::from(processor % processors());
     thread::schedule(thread, UNCHANGED, processor, UNCHANGED, UNCHANGED).expect("the processor exists");
 }
@@ -64,17 +64,17 @@ fn attached(index: u32) -> (Edu, ThreadId) {
     (device, interrupt)
 }
 
-fn expect(interrupt: ThreadId) {
+pub(super) fn expect(interrupt: ThreadId) {
     let message = ipc::receive_timeout(interrupt, LONG).expect("the interrupt comes");
     assert_eq!((message.from, message.tag), (interrupt, INTERRUPT_TAG));
 }
 
-fn expect_none(interrupt: ThreadId) {
+pub(super) fn expect_none(interrupt: ThreadId) {
     let nothing = IpcError::new(IpcPhase::Receive, IpcErrorKind::Timeout);
     assert_eq!(ipc::receive_timeout(interrupt, SHORT).map(drop), Err(nothing));
 }
 
-fn acknowledge(interrupt: ThreadId) -> ipc::Result<()> {
+pub(super) fn acknowledge(interrupt: ThreadId) -> ipc::Result<()> {
     ipc::send(interrupt, Message::new(0))
 }
 

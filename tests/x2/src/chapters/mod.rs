@@ -31,6 +31,7 @@ mod quota;
 mod redirect;
 mod redirector;
 mod registers;
+mod remapping;
 mod schedule;
 mod sigma0;
 mod space;
@@ -62,6 +63,7 @@ pub(crate) const ALL: &[Chapter] = &[
     Chapter { name: "exhaustion", tests: exhaustion::TESTS },
     Chapter { name: "state", tests: state::TESTS },
     Chapter { name: "registers", tests: registers::TESTS },
+    Chapter { name: "remapping", tests: remapping::TESTS },
     Chapter { name: "interrupt", tests: interrupt::TESTS },
     Chapter { name: "message-interrupt", tests: message_interrupt::TESTS },
     Chapter { name: "confinement", tests: confinement::TESTS },

@@ -82,6 +82,11 @@ impl Edu {
         device
     }
 
+    /// Bus, device and function of the device, in whose name it sends messages.
+    pub(crate) fn place(self) -> u16 {
+        (self.function >> 8) as u16
+    }
+
     /// Makes the device interrupt by `message`.
     pub(crate) fn use_message(self, message: InterruptMessage) {
         let Self { function, capability, .. } = self;

@@ -8,6 +8,7 @@ pub(crate) mod fixture;
 pub(crate) mod image;
 pub(crate) mod leaks;
 pub(crate) mod runner;
+pub(crate) mod unit;
 
 /// A test. It runs in a thread of its own in the root task's space, and passes unless it panics,
 /// faults or hangs.

@@ -5,7 +5,9 @@ pub mod processors;
 use core::arch::{asm, global_asm};
 
 use super::instructions::read_time_stamp;
-use super::{cpu_local, extended_state, features, idt, interrupts, layout, paging, serial, time};
+use super::{
+    cpu_local, extended_state, features, idt, interrupt_table, interrupts, layout, paging, serial, time,
+};
 use x2::boot_info::Screen;
 
 use crate::boot::acpi::{self, AcpiError, Tables};
@@ -149,11 +151,14 @@ pub fn remapping_table() -> Option<PhysRange> {
     TABLES.get().as_ref().ok()?.remapping
 }
 
-/// Starts the other processors. Called once, when the kernel's allocator works; boot memory may
-/// still be taken.
+/// Starts the other processors, and makes what depends on their number. Called once, when the
+/// kernel's allocator works; boot memory may still be taken.
 pub fn start_processors(boot: &BootInformation) {
     if let Ok(tables) = TABLES.get() {
         processors::start(boot, tables);
+        if config::get().interrupt_remapping && tables.remapping.is_some() {
+            interrupt_table::init(interrupts::message_interrupts());
+        }
     }
 }
 

@@ -274,8 +274,8 @@ pub(super) fn space_options(
     let mut expected = Expected::default();
     let privileged = caller.is_privileged(facts);
     let option = SpaceOption::from_word(option);
-    if option == Some(SpaceOption::InterruptMessage) {
-        return message_of_an_interrupt(privileged);
+    if matches!(option, Some(SpaceOption::InterruptMessage | SpaceOption::InterruptTable)) {
+        return of_interrupts(privileged);
     }
     let key = facts.space_of(space);
     let now = key.and_then(|key| facts.spaces.get(&key));
@@ -334,15 +334,15 @@ pub(super) fn space_options(
         Some(SpaceOption::PhysicalAddresses) => {
             expected.wrong_if(values[0] > 1, ErrorCode::InvalidParameter);
         }
-        Some(SpaceOption::InterruptMessage) | None => {
+        Some(SpaceOption::InterruptMessage | SpaceOption::InterruptTable) | None => {
             expected.wrong_if(true, ErrorCode::InvalidParameter);
         }
     }
     expected
 }
 
-/// The model cannot foretell the answer of the option about message-signalled interrupts.
-fn message_of_an_interrupt(privileged: bool) -> Expected {
+/// The model cannot foretell the answers of the options about interrupts.
+fn of_interrupts(privileged: bool) -> Expected {
     if !privileged {
         return Expected::only(ErrorCode::NoPrivilege);
     }
