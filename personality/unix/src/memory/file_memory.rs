@@ -228,8 +228,12 @@ impl<M: Machine> ObjectMemory<M> {
     }
 
     /// Makes the file longer by a range within one page, which `write` writes to the page's frame.
-    /// `None`: that is not possible without waiting.
+    /// `None`: that is not possible without waiting, or the file is not one of a [`Store`]. Initial
+    /// contents may go on after the end of the file.
     pub(super) fn extend(&self, range: Range<u64>, write: impl FnOnce(Frame)) -> Option<()> {
+        if !self.stored {
+            return None;
+        }
         let _alone = self.resize.try_lock()?;
         self.object.try_extend(range.start, range.end - range.start, write)?;
         self.state.lock().size = range.end;
