@@ -383,7 +383,7 @@ mod tests {
             assert!(SystemCallMode::from_word(word).is_none_or(|mode| mode as u64 == word));
             assert!(SystemCallAnswer::from_label(word).is_none_or(|answer| answer as u64 == word));
         }
-        assert_eq!((0..20).filter_map(SpaceOption::from_word).count(), 8);
+        assert_eq!((0..20).filter_map(SpaceOption::from_word).count(), 9);
     }
 
     #[test]

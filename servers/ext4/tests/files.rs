@@ -27,6 +27,23 @@ fn bytes(length: usize, seed: u64) -> Vec<u8> {
     (0..length).map(|_| random.next() as u8).collect()
 }
 
+/// The blocks of an extent tree are blocks of the directory, too.
+#[test]
+fn a_directory_in_many_pieces_knows_how_many_blocks_it_has() {
+    for block in ["1024", "4096"] {
+        let mut client = Client::mount(&mkfs(32, &["-b", block]), false).unwrap();
+        let (directory, _) = client.make(ROOT, "d", DIRECTORY).unwrap();
+        for number in 0..1000 {
+            let name = format!("{number:0>100}");
+            let (file, _) = client.make(directory, &name, FILE).unwrap();
+            // The data come after the directory's last block, so that its next one is elsewhere.
+            client.write(file, 0, b"data").unwrap();
+            client.forget(file).unwrap();
+        }
+        client.end();
+    }
+}
+
 #[test]
 fn what_is_written_is_there_after_the_next_mount() {
     let mut client = mounted(16);
