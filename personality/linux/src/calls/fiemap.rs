@@ -14,7 +14,7 @@ pub(super) const FIEMAP: u32 = 0xc020_660b;
 const HEADER: usize = 32;
 /// The size of struct fiemap_extent.
 const EXTENT: usize = 56;
-/// The most extents that fit into the address space that Linux allows.
+/// The most extents for which a caller may have room: with the header, less than 4 GiB.
 const EXTENTS_MAXIMUM: u32 = (u32::MAX - HEADER as u32) / EXTENT as u32;
 /// The file is stored first: here it always is.
 const SYNC: u32 = 1;

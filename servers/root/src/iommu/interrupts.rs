@@ -20,7 +20,8 @@ impl<M: Machine> Resources<M> {
         match self.use_interrupt_table(dmar) {
             Ok(()) => {
                 self.iommu.remaps = true;
-                self.machine.report(format_args!("root: PCI functions raise only their own interrupts"));
+                self.machine
+                    .report(format_args!("root: interrupts of PCI functions go through the kernel's table"));
             }
             Err(reason) => self.machine.report(format_args!(
                 "root: PCI functions can raise any interrupt, since {reason}: drivers are trusted not to"

@@ -234,7 +234,11 @@ fn a_function_raises_its_own_interrupts_and_no_others() {
     let mut root = start_two(machine(Abilities::USUAL));
     assert!(unit(&mut root).is_remapping());
     assert_eq!(root.machine().io_apic, Some(0xf0f8));
-    assert!(root.machine().reports.contains(&"root: PCI functions raise only their own interrupts".into()));
+    assert!(
+        root.machine()
+            .reports
+            .contains(&"root: interrupts of PCI functions go through the kernel's table".into())
+    );
     let (first, second) = (attach(&mut root, 0, 0), attach(&mut root, 1, 3));
     let raised = |root: &mut Root| {
         let all = [(FUNCTION, first), (FUNCTION, second), (OTHER, first), (OTHER, second)];

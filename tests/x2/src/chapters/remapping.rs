@@ -118,7 +118,7 @@ fn never_made() {
     let source = MessageSource::Function(device.place());
     let mut message = extension::interrupt_message_of(own.number(), source).expect("it has a message");
     let next = interrupt(3);
-    extension::interrupt_message(next.number()).expect("it has a message, too, and is nobody's");
+    extension::interrupt_message(next.number()).expect("it has a message, too, and no source");
     thread::associate_interrupt(next, utcb::my_global_id()).unwrap();
     message.address += 1 << 5;
     device.use_message(message);
